@@ -1,0 +1,32 @@
+# Everything runs in .venv, made by `make setup`. Only Python 3.11+ and make are needed beforehand.
+PYTHON ?= python3
+BIN := .venv/bin
+SETUP := .venv/.installed
+
+.PHONY: setup demo test lint bench clean
+setup: $(SETUP)
+
+# torch first and by exact version: a range would let pip choose a build with gigabytes of GPU libraries.
+$(SETUP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rarewords needs Python 3.11 or newer; try make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: $(SETUP)
+	$(BIN)/python -m rarewords demo
+
+test: $(SETUP) lint
+	$(BIN)/python -m pytest -n auto --dist loadfile
+
+lint: $(SETUP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(SETUP)
+	for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,3 @@
+"""rarewords: teach a pretrained language model the words it never learned."""
+
+__version__ = "0.1.0"

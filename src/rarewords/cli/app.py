@@ -1,0 +1,70 @@
+"""The command ``rarewords``: its commands, and how it speaks of mistakes.
+
+A command's file parses, calls the library and prints; heavy imports happen inside the command so that
+``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from rarewords.errors import InputError
+
+app = typer.Typer(
+    name="rarewords",
+    help="Teach a pretrained language model the words it never learned.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
+) -> None:
+    from rarewords import progress
+
+    if version:
+        from rarewords import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+    progress.enable(not quiet)
+
+
+def main() -> None:
+    """Run the command line; a mistake in the input is one line and exit code 2."""
+    # Warnings of the libraries underneath are not the user's business unless asked for.
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    try:
+        app()
+    except InputError as error:
+        _fail(str(error))
+    except KeyboardInterrupt:
+        print("rarewords: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader (head, less) has gone; that is not an error of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except OSError as error:
+        from rarewords.files import explain_os_error
+
+        _fail(str(explain_os_error(error, error.filename or "output")))
+
+
+def _fail(text: str) -> None:
+    print("rarewords: " + " ".join(text.split()), file=sys.stderr)
+    sys.exit(2)

@@ -1,0 +1,11 @@
+"""The one exception a caller is expected to catch."""
+
+from __future__ import annotations
+
+
+class InputError(ValueError):
+    """Something the user gave cannot be used.
+
+    The message is one line that names the cause (which file, which line, which word) and the remedy.
+    The command line prints it as it is and exits with code 2.
+    """
