@@ -119,7 +119,7 @@ def _reported(target: Path) -> Iterator[None]:
 
 @contextmanager
 def _full_disk_reported(target: Path) -> Iterator[None]:
-    # Inside the caller's block only a full disk is surely about the target; other errors are the caller's own.
+    # Inside the caller's block only a full disk is surely about the target; other errors are its own.
     try:
         yield
     except OSError as error:
