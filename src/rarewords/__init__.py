@@ -1,3 +1,21 @@
 """rarewords: teach a pretrained language model the words it never learned."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from rarewords.errors import InputError
+
+if TYPE_CHECKING:
+    from rarewords.lm import Answers, LanguageModel, Query
+
 __version__ = "0.1.0"
+__all__ = ["Answers", "InputError", "LanguageModel", "Query", "__version__"]
+
+# Loaded when first used: importing torch takes seconds that `rarewords --help` need not spend.
+_LAZY = {"Answers": "rarewords.lm", "LanguageModel": "rarewords.lm", "Query": "rarewords.lm"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'rarewords' has no attribute {name!r}")
