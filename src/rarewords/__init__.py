@@ -7,12 +7,18 @@ from rarewords.errors import InputError
 
 if TYPE_CHECKING:
     from rarewords.lm import Answers, LanguageModel, Query
+    from rarewords.vectors import WordVectors
 
 __version__ = "0.1.0"
-__all__ = ["Answers", "InputError", "LanguageModel", "Query", "__version__"]
+__all__ = ["Answers", "InputError", "LanguageModel", "Query", "WordVectors", "__version__"]
 
 # Loaded when first used: importing torch takes seconds that `rarewords --help` need not spend.
-_LAZY = {"Answers": "rarewords.lm", "LanguageModel": "rarewords.lm", "Query": "rarewords.lm"}
+_LAZY = {
+    "Answers": "rarewords.lm",
+    "LanguageModel": "rarewords.lm",
+    "Query": "rarewords.lm",
+    "WordVectors": "rarewords.vectors",
+}
 
 
 def __getattr__(name: str) -> Any:

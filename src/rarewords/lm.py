@@ -357,9 +357,8 @@ def _first_line(error: BaseException) -> str:
 
 def _find_head(model: Any) -> tuple[nn.Module, ...] | None:
     for names in _HEADS:
-        modules = tuple(getattr(model, name, None) for name in names)
-        if all(callable(module) for module in modules):
-            return modules
+        if all(hasattr(model, name) for name in names):
+            return tuple(getattr(model, name) for name in names)
     return None
 
 
