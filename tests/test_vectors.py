@@ -104,7 +104,7 @@ def test_bad_vectors_are_refused_by_name(words, matrix, says):
 
 
 def test_bad_files_are_named_with_the_reason(tmp_path):
-    with pytest.raises(InputError, match="nothing.safetensors does not exist"):
+    with pytest.raises(InputError, match=r"nothing\.safetensors does not exist"):
         WordVectors.load(tmp_path / "nothing.safetensors")
     (tmp_path / "text").write_text("2 3\na 1 2 3\nb 1 2\n")
     with pytest.raises(InputError, match="not a file of word vectors"):

@@ -46,7 +46,7 @@ class WordVectors:
             assert self._packed is not None
             text, ends = self._packed
             raw, stops = text.tobytes(), ends.tolist()
-            starts = [0, *stops[:-1]]
+            starts = [0, *stops][: len(stops)]
             self._words = [raw[start:stop].decode("utf-8") for start, stop in zip(starts, stops, strict=True)]
         return self._words
 
@@ -212,7 +212,7 @@ class WordVectors:
 
     @cached_property
     def _lengths(self) -> np.ndarray:
-        return np.sqrt(np.einsum("ij,ij->i", self.matrix, self.matrix))
+        return cast(np.ndarray, np.sqrt(np.einsum("ij,ij->i", self.matrix, self.matrix)))
 
     def _check(self) -> None:
         words = cast(list[str], self._words)
