@@ -6,18 +6,32 @@ from typing import TYPE_CHECKING, Any
 from rarewords.errors import InputError
 
 if TYPE_CHECKING:
+    from rarewords.inject import Injection, inject, inject_folder
     from rarewords.lm import Answers, LanguageModel, Query
     from rarewords.vectors import WordVectors
 
 __version__ = "0.1.0"
-__all__ = ["Answers", "InputError", "LanguageModel", "Query", "WordVectors", "__version__"]
+__all__ = [
+    "Answers",
+    "Injection",
+    "InputError",
+    "LanguageModel",
+    "Query",
+    "WordVectors",
+    "__version__",
+    "inject",
+    "inject_folder",
+]
 
 # Loaded when first used: importing torch takes seconds that `rarewords --help` need not spend.
 _LAZY = {
     "Answers": "rarewords.lm",
+    "Injection": "rarewords.inject",
     "LanguageModel": "rarewords.lm",
     "Query": "rarewords.lm",
     "WordVectors": "rarewords.vectors",
+    "inject": "rarewords.inject",
+    "inject_folder": "rarewords.inject",
 }
 
 
