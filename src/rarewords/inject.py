@@ -71,6 +71,7 @@ def inject(
     _check_distinct(tokenizer, [contents[row] for row in new])
     trial = copy.deepcopy(tokenizer)
     ids = _add_tokens(trial, [contents[row] for row in new])
+    _check_whole(trial, [contents[row] for row in new], ids)
     if new and not predictable and _output_bias(model) is None:
         raise InputError(
             f"{type(model).__name__} has no output bias, so new words cannot be kept out of its answers; "
@@ -184,7 +185,6 @@ def _check_distinct(tokenizer: Any, contents: Sequence[str]) -> None:
 
 
 def _add_tokens(tokenizer: Any, contents: Sequence[str]) -> list[int]:
-    """Add whole-word tokens and check that each is one token wherever it stands in text."""
     from tokenizers import AddedToken
 
     # Where a space belongs to the word behind it (Ġ, ▁), the new token must take that space with it.
@@ -195,17 +195,24 @@ def _add_tokens(tokenizer: Any, contents: Sequence[str]) -> list[int]:
             for content in contents
         ]
     )
-    ids = [int(token) for token in tokenizer.convert_tokens_to_ids(list(contents))]
+    return [int(token) for token in tokenizer.convert_tokens_to_ids(list(contents))]
+
+
+def _check_whole(trial: Any, contents: Sequence[str], ids: Sequence[int]) -> None:
+    """Check that each new word is exactly one token wherever it may stand in text."""
+    backend = trial.backend_tokenizer
+    backend.no_truncation()
+    backend.no_padding()
     for place in _PLACES:
-        texts = [place.format(content) for content in contents]
-        encoded = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
+        encoded = backend.encode_batch_fast(
+            [place.format(content) for content in contents], add_special_tokens=False
+        )
         for content, token, found in zip(contents, ids, encoded, strict=True):
-            if found.count(token) != 1:
+            if found.ids.count(token) != 1:
                 raise InputError(
-                    f"the model's tokenizer cannot hold {content!r} as one token "
-                    f"(tried in {place.format(content)!r}); leave it out or spell it without unusual characters"
+                    f"the model's tokenizer cannot hold {content!r} as one token (tried in "
+                    f"{place.format(content)!r}); leave it out or spell it without unusual characters"
                 )
-    return ids
 
 
 def _space_belongs_to_word(tokenizer: Any) -> bool:
