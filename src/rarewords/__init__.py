@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rarewords.errors import InputError
 
 if TYPE_CHECKING:
-    from rarewords.inject import Injection, inject, inject_folder
+    from rarewords.injection import Injection, inject, inject_folder
     from rarewords.lm import Answers, LanguageModel, Query
     from rarewords.vectors import WordVectors
 
@@ -23,15 +23,16 @@ __all__ = [
     "inject_folder",
 ]
 
+# A function never has its module's name (inject lives in injection.py): importing the module would hide it.
 # Loaded when first used: importing torch takes seconds that `rarewords --help` need not spend.
 _LAZY = {
     "Answers": "rarewords.lm",
-    "Injection": "rarewords.inject",
+    "Injection": "rarewords.injection",
     "LanguageModel": "rarewords.lm",
     "Query": "rarewords.lm",
     "WordVectors": "rarewords.vectors",
-    "inject": "rarewords.inject",
-    "inject_folder": "rarewords.inject",
+    "inject": "rarewords.injection",
+    "inject_folder": "rarewords.injection",
 }
 
 

@@ -249,6 +249,23 @@ def _set_outputs(model: Any, vectors: WordVectors, ids: dict[int, int], predicta
         old = torch.ones(len(bias), dtype=torch.bool)
         old[tokens] = False
         bias[tokens] = bias[old].mean() if predictable else _NEVER
+    _unshare_bias(model)
+
+
+def _unshare_bias(model: Any) -> None:
+    """Give an untied output layer a bias of its own.
+
+    Growing makes the head's ``bias`` and its decoder's ``bias`` one parameter, of which only one is saved;
+    a model whose output is not tied to its input would not find the other when it is loaded again.
+    """
+    output = model.get_output_embeddings()
+    if output.weight.data_ptr() == model.get_input_embeddings().weight.data_ptr():
+        return
+    for module in model.modules():
+        if module is not output and getattr(module, "bias", None) is output.bias and output.bias is not None:
+            module.bias = torch.nn.Parameter(
+                output.bias.detach().clone(), requires_grad=output.bias.requires_grad
+            )
 
 
 def _output_bias(model: Any) -> torch.Tensor | None:
