@@ -255,14 +255,15 @@ def _set_outputs(model: Any, vectors: WordVectors, ids: dict[int, int], predicta
 def _unshare_bias(model: Any) -> None:
     """Give an untied output layer a bias of its own.
 
-    Growing makes the head's ``bias`` and its decoder's ``bias`` one parameter, of which only one is saved;
-    a model whose output is not tied to its input would not find the other when it is loaded again.
+    Many heads keep the output bias twice, ``head.bias`` and ``head.decoder.bias``. After growing, the two are
+    one parameter, of which only one is saved, or the first still has its old size; either way a model whose
+    output is not tied to its input could not be loaded again.
     """
     output = model.get_output_embeddings()
-    if output.weight.data_ptr() == model.get_input_embeddings().weight.data_ptr():
+    if output.bias is None or output.weight.data_ptr() == model.get_input_embeddings().weight.data_ptr():
         return
     for module in model.modules():
-        if module is not output and getattr(module, "bias", None) is output.bias and output.bias is not None:
+        if isinstance(getattr(module, "bias", None), torch.nn.Parameter) and output in module.children():
             module.bias = torch.nn.Parameter(
                 output.bias.detach().clone(), requires_grad=output.bias.requires_grad
             )
