@@ -93,7 +93,8 @@ def _smallest(word: npt.NDArray[np.integer], hashes: Hash, k: int, tie_break: Ti
     same = keys[1:] == keys[:-1]
     if same.any():
         tied = np.zeros(len(order), dtype=np.bool_)
-        tied[1:], tied[:-1] = same, tied[:-1] | same
+        tied[1:] = same
+        tied[:-1] |= same
         places = np.flatnonzero(tied)
         some = order[places]
         ties = (some,) if tie_break is None else tie_break(some)
