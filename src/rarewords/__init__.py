@@ -1,3 +1,42 @@
 """rarewords: teach a pretrained language model the words it never learned."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from rarewords.errors import InputError
+
+if TYPE_CHECKING:
+    from rarewords.injection import Injection, inject, inject_folder
+    from rarewords.lm import Answers, LanguageModel, Query
+    from rarewords.vectors import WordVectors
+
 __version__ = "0.1.0"
+__all__ = [
+    "Answers",
+    "Injection",
+    "InputError",
+    "LanguageModel",
+    "Query",
+    "WordVectors",
+    "__version__",
+    "inject",
+    "inject_folder",
+]
+
+# A function never has its module's name (inject lives in injection.py): importing the module would hide it.
+# Loaded when first used: importing torch takes seconds that `rarewords --help` need not spend.
+_LAZY = {
+    "Answers": "rarewords.lm",
+    "Injection": "rarewords.injection",
+    "LanguageModel": "rarewords.lm",
+    "Query": "rarewords.lm",
+    "WordVectors": "rarewords.vectors",
+    "inject": "rarewords.injection",
+    "inject_folder": "rarewords.injection",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'rarewords' has no attribute {name!r}")

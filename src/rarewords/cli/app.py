@@ -25,20 +25,24 @@ app = typer.Typer(
 )
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        from rarewords import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
 @app.callback()
 def _common(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)
+    version: Annotated[  # noqa: ARG001 - handled by its callback
+        bool,
+        typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version),
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
 ) -> None:
     from rarewords import progress
 
-    if version:
-        from rarewords import __version__
-
-        typer.echo(__version__)
-        raise typer.Exit
     progress.enable(not quiet)
 
 

@@ -1,0 +1,56 @@
+"""The README.md of a model folder that has been taught words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from rarewords.vectors import WordVectors
+
+_WORDS_SHOWN = 200
+
+
+def model_card(
+    base: str, vectors: WordVectors, ids: Mapping[str, int], *, predictable: bool, slash: bool
+) -> str:
+    """What the folder is, which words it was taught, with which settings, and how to load it."""
+    words = sorted(ids)
+    example = words[0] if words else "word"
+    shown = ", ".join(words[:_WORDS_SHOWN])
+    rest = f" … and {len(words) - _WORDS_SHOWN} more" if len(words) > _WORDS_SHOWN else ""
+    use = (
+        f"Write the word, a slash and its token: `{example} / <{example}>`."
+        if slash
+        else "Write the words as usual; each is one token with its own vector."
+    )
+    answers = "may answer with them" if predictable else "never answers with them"
+    base_line = f"base_model: {base}\n" if "/" in base and not base.startswith(("/", ".")) else ""
+    return f"""---
+library_name: transformers
+pipeline_tag: fill-mask
+tags: [rarewords]
+{base_line}---
+# {base}, with {len(words):,} more words
+
+This is `{base}` with {len(words):,} words added as whole tokens by rarewords. Text without these words is
+tokenized as before and gives the same outputs. The model reads the new words; it {answers}.
+
+{use}
+
+```python
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")
+model = AutoModelForMaskedLM.from_pretrained("THIS_FOLDER")
+```
+
+## Words
+
+{shown}{rest}
+
+## Settings of the vectors
+
+```json
+{json.dumps(vectors.settings, indent=1, sort_keys=True)}
+```
+"""

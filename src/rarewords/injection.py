@@ -1,0 +1,273 @@
+"""Put word vectors into a model, so that plain ``transformers`` uses them.
+
+Each word becomes one added token that matches whole words only, and its vector becomes the token's row of
+the input embeddings. Everything else stays as it was: other text tokenizes the same, existing rows keep
+their values, and a new word is not predicted unless asked, because its output bias is set so low that its
+probability is exactly zero.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rarewords.card import model_card
+from rarewords.errors import InputError
+from rarewords.files import whole_folder
+from rarewords.tokens import Tokens
+from rarewords.vectors import WordVectors
+
+EXISTING = ("refuse", "replace", "skip")
+# exp() of a logit this low is zero in float32, float16 and bfloat16, and the number itself fits in each.
+_NEVER = -1e4
+# A word must be one token wherever text may put it.
+_PLACES = ("{}", "a {} .", '"{}"', "({}),")
+
+
+@dataclass(frozen=True)
+class Injection:
+    """What an injection did.
+
+    :param ids: the token id of each word that was put in.
+    :param replaced: words whose own row was overwritten.
+    :param skipped: words left alone because the vocabulary holds them.
+    """
+
+    ids: dict[str, int]
+    replaced: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+
+def inject(
+    model: Any,
+    tokenizer: Any,
+    vectors: WordVectors,
+    *,
+    predictable: bool = False,
+    existing: str = "refuse",
+    slash: bool = False,
+) -> Injection:
+    """Put vectors into a Hugging Face masked LM and its tokenizer, both changed in place.
+
+    Everything is checked first; on an error neither is changed.
+
+    :param predictable: let the model answer with the new words.
+    :param existing: for words the vocabulary holds as one piece: ``refuse`` all, ``replace`` their rows,
+        or ``skip`` them.
+    :param slash: name the tokens ``<word>``, for use behind the word itself: ``kumquat / <kumquat>``
+        (see :func:`rarewords.slash.slash_text`).
+    """
+    if existing not in EXISTING:
+        raise InputError(f"existing must be one of {', '.join(EXISTING)}, not {existing!r}")
+    _check_size(model, vectors)
+    contents = [f"<{word}>" if slash else word for word in vectors.words]
+    old_rows, skipped = _existing_rows(tokenizer, vectors, contents, existing)
+    new = [row for row in range(len(vectors)) if row not in old_rows and row not in skipped]
+    _check_distinct(tokenizer, [contents[row] for row in new])
+    trial = copy.deepcopy(tokenizer)
+    ids = _add_tokens(trial, [contents[row] for row in new])
+    _check_whole(trial, [contents[row] for row in new], ids)
+    if new and not predictable and _output_bias(model) is None:
+        raise InputError(
+            f"{type(model).__name__} has no output bias, so new words cannot be kept out of its answers; "
+            "use predictable=True (--predictable)"
+        )
+
+    _add_tokens(tokenizer, [contents[row] for row in new])
+    _grow(model, len(tokenizer))
+    _set_rows(model, vectors, {**dict(zip(new, ids, strict=True)), **old_rows})
+    _set_outputs(model, vectors, dict(zip(new, ids, strict=True)), predictable)
+    words = vectors.words
+    return Injection(
+        ids={
+            words[row]: token
+            for row, token in sorted({**dict(zip(new, ids, strict=True)), **old_rows}.items())
+        },
+        replaced=tuple(words[row] for row in sorted(old_rows)),
+        skipped=tuple(words[row] for row in sorted(skipped)),
+    )
+
+
+def inject_folder(
+    model: str | Path,
+    vectors: WordVectors,
+    out: str | Path,
+    *,
+    predictable: bool = False,
+    existing: str = "refuse",
+    slash: bool = False,
+    card: str | None = None,
+) -> Injection:
+    """Make a new model folder that knows the words; it appears whole or not at all.
+
+    :param model: ``default``, a folder or a hub name.
+    :param card: the text of the folder's README.md; one is written when there is none.
+    """
+    from rarewords.lm import load_pretrained
+
+    language_model, tokenizer = load_pretrained(model)
+    injection = inject(
+        language_model, tokenizer, vectors, predictable=predictable, existing=existing, slash=slash
+    )
+    if card is None:
+        card = model_card(str(model), vectors, injection.ids, predictable=predictable, slash=slash)
+    save_folder(language_model, tokenizer, out, card=card)
+    return injection
+
+
+def save_folder(model: Any, tokenizer: Any, out: str | Path, *, card: str) -> None:
+    """Save model, tokenizer and card as an ordinary Hugging Face folder, whole or not at all."""
+    from safetensors import SafetensorError
+
+    with whole_folder(out) as folder:
+        try:
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+        except SafetensorError as error:
+            if "os error 28" in str(error) or "No space" in str(error):
+                raise InputError(f"{out}: no space left on the disk; free some space first") from error
+            raise
+        (folder / "README.md").write_text(card, "utf-8")
+
+
+def _check_size(model: Any, vectors: WordVectors) -> None:
+    dim = model.get_input_embeddings().weight.shape[1]
+    if not len(vectors):
+        raise InputError("there are no vectors to inject")
+    if vectors.dim != dim:
+        raise InputError(
+            f"the vectors have size {vectors.dim}, but the model takes size {dim}; "
+            "they were made for another model"
+        )
+
+
+def _existing_rows(
+    tokenizer: Any, vectors: WordVectors, contents: Sequence[str], existing: str
+) -> tuple[dict[int, int], set[int]]:
+    """Rows of words the vocabulary already holds: those to overwrite (with the token id), those to skip."""
+    tokens = Tokens(tokenizer)
+    unknown = tokenizer.unk_token_id
+    held = {
+        row: pieces[0]
+        for row, pieces in enumerate(tokens.pieces_of(contents))
+        if len(pieces) == 1 and pieces[0] != unknown
+    }
+    if held and existing == "refuse":
+        word = vectors.words[next(iter(held))]
+        raise InputError(
+            f"the vocabulary already holds {word!r} as one piece ({len(held)} such words); "
+            "leave it out, or use existing='replace' or 'skip' (--existing)"
+        )
+    return (held, set()) if existing == "replace" else ({}, set(held))
+
+
+def _check_distinct(tokenizer: Any, contents: Sequence[str]) -> None:
+    normalizer = tokenizer.backend_tokenizer.normalizer
+    seen: dict[str, str] = {}
+    for content in contents:
+        if content != content.strip():
+            raise InputError(f"{content!r} begins or ends with white space; remove it")
+        if any(not letter.isprintable() for letter in content):
+            raise InputError(f"{content!r} holds a control character; remove it")
+        normalized = normalizer.normalize_str(content).strip() if normalizer else content
+        if not normalized:
+            raise InputError(f"the model's tokenizer reads {content!r} as nothing at all; leave it out")
+        if normalized in seen:
+            raise InputError(
+                f"{seen[normalized]!r} and {content!r} are the same word to this model's tokenizer; keep one"
+            )
+        seen[normalized] = content
+
+
+def _add_tokens(tokenizer: Any, contents: Sequence[str]) -> list[int]:
+    from tokenizers import AddedToken
+
+    # Where a space belongs to the word behind it (Ġ, ▁), the new token must take that space with it.
+    takes_space = _space_belongs_to_word(tokenizer)
+    tokenizer.add_tokens(
+        [
+            AddedToken(content, single_word=True, normalized=True, lstrip=takes_space, rstrip=False)
+            for content in contents
+        ]
+    )
+    return [int(token) for token in tokenizer.convert_tokens_to_ids(list(contents))]
+
+
+def _check_whole(trial: Any, contents: Sequence[str], ids: Sequence[int]) -> None:
+    """Check that each new word is exactly one token wherever it may stand in text."""
+    backend = trial.backend_tokenizer
+    backend.no_truncation()
+    backend.no_padding()
+    for place in _PLACES:
+        encoded = backend.encode_batch_fast(
+            [place.format(content) for content in contents], add_special_tokens=False
+        )
+        for content, token, found in zip(contents, ids, encoded, strict=True):
+            if found.ids.count(token) != 1:
+                raise InputError(
+                    f"the model's tokenizer cannot hold {content!r} as one token (tried in "
+                    f"{place.format(content)!r}); leave it out or spell it without unusual characters"
+                )
+
+
+def _space_belongs_to_word(tokenizer: Any) -> bool:
+    """Whether the token for a word in running text covers the space before it."""
+    backend = tokenizer.backend_tokenizer
+    marked = backend.encode("a a", add_special_tokens=False).tokens
+    return len(marked) > 1 and marked[-1] != "a"
+
+
+def _grow(model: Any, size: int) -> None:
+    if size > model.get_input_embeddings().weight.shape[0]:
+        model.resize_token_embeddings(size, mean_resizing=False)
+
+
+@torch.no_grad()
+def _set_rows(model: Any, vectors: WordVectors, ids: dict[int, int]) -> None:
+    weight = model.get_input_embeddings().weight
+    rows, tokens = list(ids), list(ids.values())
+    weight[tokens] = torch.from_numpy(vectors.matrix[rows]).to(weight)
+
+
+@torch.no_grad()
+def _set_outputs(model: Any, vectors: WordVectors, ids: dict[int, int], predictable: bool) -> None:
+    """Output rows and biases of new words; rows are the input rows already where the two are tied."""
+    if not ids:
+        return
+    rows, tokens = list(ids), list(ids.values())
+    output = model.get_output_embeddings()
+    if output.weight.data_ptr() != model.get_input_embeddings().weight.data_ptr():
+        values = torch.from_numpy(vectors.matrix[rows]).to(output.weight)
+        output.weight[tokens] = values if output.weight.shape[1] == values.shape[1] else 0.0
+    bias = _output_bias(model)
+    if bias is not None:
+        old = torch.ones(len(bias), dtype=torch.bool)
+        old[tokens] = False
+        bias[tokens] = bias[old].mean() if predictable else _NEVER
+    _unshare_bias(model)
+
+
+def _unshare_bias(model: Any) -> None:
+    """Give an untied output layer a bias of its own.
+
+    Many heads keep the output bias twice, ``head.bias`` and ``head.decoder.bias``. After growing, the two are
+    one parameter, of which only one is saved, or the first still has its old size; either way a model whose
+    output is not tied to its input could not be loaded again.
+    """
+    output = model.get_output_embeddings()
+    if output.bias is None or output.weight.data_ptr() == model.get_input_embeddings().weight.data_ptr():
+        return
+    for module in model.modules():
+        if isinstance(getattr(module, "bias", None), torch.nn.Parameter) and output in module.children():
+            module.bias = torch.nn.Parameter(
+                output.bias.detach().clone(), requires_grad=output.bias.requires_grad
+            )
+
+
+def _output_bias(model: Any) -> torch.Tensor | None:
+    return getattr(model.get_output_embeddings(), "bias", None)

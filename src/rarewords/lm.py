@@ -1,0 +1,388 @@
+"""One wrapper over any Hugging Face masked language model.
+
+The only file that knows architectures differ: where the prediction head is, what the input embeddings
+are, and how a sequence is turned into hidden states. Everything goes through ``inputs_embeds``, so a word
+may be its pieces or one free vector.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rarewords.bundled import DEFAULT_MODEL, bundled_model
+from rarewords.errors import InputError
+from rarewords.progress import progress
+from rarewords.tokens import EncodedBlank, Tokens
+
+# The modules between the last hidden state and the logits, by what they are called. The first row whose
+# names the model has is used; a model with none of them is run whole, which is slower but the same.
+_HEADS = (
+    ("cls",),
+    ("lm_head",),
+    ("predictions",),
+    ("generator_predictions", "generator_lm_head"),
+    ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector"),
+    ("head", "decoder"),
+)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A pattern and the keyword that goes into it.
+
+    :param pattern: text with one ``<W>`` and one ``_``, such as ``"a <W> is a kind of _ ."``
+    :param vector: what stands for the keyword; its own pieces when there is none. *Shape:* (dim,)
+    :param slash: show both, ``kumquat / <vector>``, instead of the vector alone.
+    """
+
+    pattern: str
+    word: str
+    vector: np.ndarray | Tensor | None = None
+    slash: bool = False
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The most probable fillers of each query's blank, best first.
+
+    :param ids: token ids. *Shape:* (queries, k)
+    :param log_probs: their natural log-probabilities. *Shape:* (queries, k)
+    """
+
+    ids: np.ndarray
+    log_probs: np.ndarray
+    tokens: Tokens
+
+    def words(self, query: int, k: int | None = None) -> list[str]:
+        """The first ``k`` answers to one query as text."""
+        return self.tokens.text_of(self.ids[query, :k].tolist())
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class LanguageModel:
+    """A masked language model and its tokenizer.
+
+    >>> lm = LanguageModel.from_pretrained("default")  # doctest: +SKIP
+    >>> lm.fill([Query("a <W> is a kind of _ .", "lime")], top_k=3).words(0)  # doctest: +SKIP
+    ['tree', 'plant', 'fruit']
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, *, name: str = "model") -> None:
+        self.model = model.eval()
+        for parameter in self.model.parameters():
+            parameter.requires_grad_(False)
+        self.tokens = Tokens(tokenizer)
+        self.tokenizer = tokenizer
+        self.name = name
+        self._base: nn.Module = model.base_model
+        self._embedding: nn.Embedding = model.get_input_embeddings()
+        self._head = _find_head(model)
+
+    @classmethod
+    def from_pretrained(
+        cls, name: str | Path = DEFAULT_MODEL, *, device: str = "auto", dtype: str = "float32"
+    ) -> LanguageModel:
+        """Load a model: ``default`` is the bundled one, otherwise a local folder or a hub name.
+
+        :param device: ``auto`` (the best there is), ``cuda``, ``cuda:1``, ``mps`` or ``cpu``.
+        :param dtype: ``float32`` or ``bfloat16``.
+        """
+        model, tokenizer = load_pretrained(name)
+        chosen, number = choose_device(device), choose_dtype(dtype)
+        return cls(model.to(device=chosen, dtype=number), tokenizer, name=str(name))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model computes."""
+        return self._embedding.weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The number type it computes in."""
+        return self._embedding.weight.dtype
+
+    @property
+    def dim(self) -> int:
+        """The size of an input embedding; in some architectures less than a hidden state's."""
+        return int(self._embedding.weight.shape[1])
+
+    @property
+    def layers(self) -> int:
+        """The number of layers, the embedding output not counted."""
+        return int(self.model.config.num_hidden_layers)
+
+    @property
+    def max_length(self) -> int:
+        """The longest sequence the model takes, special tokens included."""
+        positions = int(getattr(self.model.config, "max_position_embeddings", 512))
+        # RoBERTa and its kin number positions from the padding id + 1 on, so that many are lost.
+        table = getattr(getattr(self._base, "embeddings", None), "position_embeddings", None)
+        padding = getattr(table, "padding_idx", None)
+        return positions - (padding + 1 if padding is not None else 0)
+
+    @property
+    def lower_case(self) -> bool:
+        """Whether the model's tokenizer lower-cases."""
+        return self.tokens.lower_case
+
+    @property
+    def embeddings(self) -> Tensor:
+        """The input embeddings of the whole vocabulary, detached. *Shape:* (vocabulary, dim)"""
+        return self._embedding.weight.detach()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that differ between models whose vectors cannot be mixed."""
+        digest = hashlib.sha256(
+            json.dumps(self.model.config.to_diff_dict(), sort_keys=True, default=str).encode()
+        )
+        for name, parameter in sorted(self.model.named_parameters()):
+            digest.update(name.encode())
+            sample = parameter if parameter is self._embedding.weight else parameter.flatten()[:64]
+            digest.update(sample.detach().float().cpu().numpy().tobytes())
+        return digest.hexdigest()[:16]
+
+    def pieces(self, word: str) -> list[int]:
+        """The ids of a word's pieces in running text."""
+        return self.tokens.pieces(word)
+
+    def piece_strings(self, ids: Sequence[int]) -> list[str]:
+        """Token ids as the vocabulary writes them."""
+        return self.tokens.piece_strings(ids)
+
+    @property
+    def whole_words(self) -> dict[str, int]:
+        """Vocabulary entries that are words by themselves, with their ids."""
+        return self.tokens.whole_words
+
+    def embed(self, ids: Tensor, slots: Tensor | None = None, vectors: Tensor | None = None) -> Tensor:
+        """Input vectors of token ids, some places taken by free vectors.
+
+        Gradients flow to ``vectors``.
+
+        :param ids: *Shape:* (batch, length)
+        :param slots: for each row the place of its free vector. *Shape:* (batch,)
+        :param vectors: *Shape:* (batch, dim)
+        :return: *Shape:* (batch, length, dim)
+        """
+        embedded = nn.functional.embedding(ids, self._embedding.weight)
+        if slots is None or vectors is None:
+            return embedded
+        places = torch.arange(ids.shape[1], device=ids.device)[None, :, None] == slots[:, None, None]
+        return torch.where(places, vectors[:, None, :].to(embedded.dtype), embedded)
+
+    def hidden_states(self, inputs: Tensor, mask: Tensor | None = None) -> tuple[Tensor, ...]:
+        """Hidden states of all layers, the embedding output first.
+
+        :param inputs: input vectors, as :meth:`embed` gives them. *Shape:* (batch, length, dim)
+        :param mask: 1 for real places, 0 for padding on the right. *Shape:* (batch, length)
+        :return: ``layers + 1`` tensors. *Shape:* (batch, length, hidden)
+        """
+        output = self._base(
+            inputs_embeds=inputs,
+            attention_mask=self._mask(inputs, mask),
+            output_hidden_states=True,
+            return_dict=True,
+        )
+        return tuple(output.hidden_states)
+
+    def last_hidden_state(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The output of the last layer alone. *Shape:* (batch, length, hidden)"""
+        output = self._base(inputs_embeds=inputs, attention_mask=self._mask(inputs, mask), return_dict=True)
+        return output.last_hidden_state  # type: ignore[no-any-return]
+
+    def logits_at(self, inputs: Tensor, places: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Logits over the vocabulary at one place of each row, and nowhere else.
+
+        :param inputs: *Shape:* (batch, length, dim)
+        :param places: *Shape:* (batch,)
+        :return: *Shape:* (batch, vocabulary)
+        """
+        rows = torch.arange(len(places), device=places.device)
+        if self._head is None:
+            output = self.model(
+                inputs_embeds=inputs, attention_mask=self._mask(inputs, mask), return_dict=True
+            )
+            return output.logits[rows, places]  # type: ignore[no-any-return]
+        hidden = self.last_hidden_state(inputs, mask)[rows, places]
+        for module in self._head:
+            hidden = module(hidden)
+        return hidden
+
+    @torch.no_grad()
+    def fill(
+        self, queries: Sequence[Query], *, top_k: int = 100, tokens_per_batch: int | None = None
+    ) -> Answers:
+        """The ``top_k`` most probable fillers for the blank of each query.
+
+        Queries of equal length are computed together, so nothing is padded and no answer depends on its
+        neighbours.
+        """
+        if top_k < 1:
+            raise InputError(f"top_k must be at least 1, not {top_k}")
+        top_k = min(top_k, len(self.embeddings))
+        encoded = self._encode(queries)
+        ids = np.zeros((len(queries), top_k), dtype=np.int64)
+        log_probs = np.zeros((len(queries), top_k), dtype=np.float32)
+        budget = tokens_per_batch or (2048 if self.device.type == "cpu" else 65536)
+        with progress("Filling blanks", total=len(queries), unit="queries") as bar:
+            for batch in _batches_by_length([len(one.ids) for one in encoded], budget):
+                logits = self._blank_logits([encoded[i] for i in batch], [queries[i].vector for i in batch])
+                best = torch.topk(logits, top_k, dim=-1)
+                normalizer = torch.logsumexp(logits, dim=-1, keepdim=True)
+                ids[batch] = best.indices.cpu().numpy()
+                log_probs[batch] = (best.values - normalizer).cpu().numpy()
+                bar.advance(len(batch))
+        return Answers(ids, log_probs, self.tokens)
+
+    def _encode(self, queries: Sequence[Query]) -> list[EncodedBlank]:
+        for query in queries:
+            if query.vector is not None and tuple(query.vector.shape) != (self.dim,):
+                raise InputError(
+                    f"the vector for {query.word!r} has shape {tuple(query.vector.shape)}, "
+                    f"but {self.name} takes vectors of size {self.dim}"
+                )
+        if not queries:
+            return []
+        encoded = self.tokens.encode_blanks([q.pattern for q in queries], [q.word for q in queries])
+        slash = tuple(self.pieces("/")) if any(query.slash for query in queries) else ()
+        result = []
+        for query, one in zip(queries, encoded, strict=True):
+            changed = one if query.vector is None else _with_slot(one, slash if query.slash else None)
+            if len(changed.ids) > self.max_length:
+                raise InputError(
+                    f"{query.word!r} in {query.pattern!r} has {len(changed.ids)} tokens; "
+                    f"{self.name} takes at most {self.max_length}"
+                )
+            result.append(changed)
+        return result
+
+    def _blank_logits(self, batch: list[EncodedBlank], vectors: list[np.ndarray | Tensor | None]) -> Tensor:
+        """Logits in float32 at the blank of sequences of equal length. *Shape:* (batch, vocabulary)"""
+        ids = torch.tensor([one.ids for one in batch], device=self.device)
+        slots = torch.tensor(
+            [-1 if vector is None else one.word_end - 1 for one, vector in zip(batch, vectors, strict=True)],
+            device=self.device,
+        )
+        none = torch.zeros(self.dim)
+        free = torch.stack(
+            [none if vector is None else torch.as_tensor(vector).detach().float().cpu() for vector in vectors]
+        )
+        inputs = self.embed(ids, slots, free.to(self.device))
+        blanks = torch.tensor([one.blank for one in batch], device=self.device)
+        return self.logits_at(inputs, blanks).float()
+
+    def _mask(self, inputs: Tensor, mask: Tensor | None) -> Tensor:
+        return torch.ones(inputs.shape[:2], dtype=torch.long, device=inputs.device) if mask is None else mask
+
+
+def load_pretrained(name: str | Path = DEFAULT_MODEL) -> tuple[Any, Any]:
+    """The Hugging Face model (float32, on the CPU) and tokenizer for a name, with clear errors."""
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # weights load in a moment; a bar per load only clutters stderr
+    source = str(bundled_model()) if str(name) == DEFAULT_MODEL else str(name)
+    _check_source(source)
+    try:
+        model, report = AutoModelForMaskedLM.from_pretrained(
+            source, trust_remote_code=False, output_loading_info=True
+        )
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+        raise InputError(f"the model {name} cannot be loaded: {_first_line(error)}") from error
+    missing = sorted(set(report["missing_keys"]))
+    if missing:
+        raise InputError(
+            f"{name} lacks weights of a masked language model ({missing[0]} and {len(missing) - 1} more); "
+            "it may have been saved without its masked-LM head: use the original masked LM"
+        )
+    return model.float(), tokenizer
+
+
+def choose_device(device: str = "auto") -> torch.device:
+    """A device by name; ``auto`` takes cuda, then mps, then cpu."""
+    if device == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+    except RuntimeError:
+        raise InputError(f"unknown device {device!r}; use auto, cuda, cuda:N, mps or cpu") from None
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise InputError("this machine has no CUDA device that PyTorch can use; use --device cpu")
+    if chosen.type == "mps" and not torch.backends.mps.is_available():
+        raise InputError("this machine has no MPS device; use --device cpu")
+    return chosen
+
+
+def choose_dtype(dtype: str) -> torch.dtype:
+    """``float32`` or ``bfloat16`` as a torch type."""
+    types = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+    if dtype not in types:
+        raise InputError(f"unknown number type {dtype!r}; use float32 or bfloat16")
+    return types[dtype]
+
+
+def _check_source(source: str) -> None:
+    path = Path(source)
+    looks_local = (
+        path.is_absolute() or source.startswith((".", "~")) or source.count("/") > 1 or path.is_file()
+    )
+    if path.is_file():
+        raise InputError(f"{source} is a file; give the model's folder")
+    if looks_local and not path.is_dir():
+        raise InputError(f"the model folder {source} does not exist")
+    if path.is_dir() and not (path / "config.json").is_file():
+        raise InputError(f"{source} has no config.json, so it is not a Hugging Face model folder")
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def _find_head(model: Any) -> tuple[nn.Module, ...] | None:
+    for names in _HEADS:
+        if all(hasattr(model, name) for name in names):
+            return tuple(getattr(model, name) for name in names)
+    return None
+
+
+def _with_slot(one: EncodedBlank, slash: tuple[int, ...] | None) -> EncodedBlank:
+    """Put one place for a vector where the word's pieces were, or behind them and a slash.
+
+    ``ids (CLS, ku, ##m, is, MASK), word 1..3 -> (CLS, slot, is, MASK)``, with slash
+    ``(CLS, ku, ##m, /, slot, is, MASK)``. The slot holds the word's last piece until a vector replaces it.
+    """
+    slot = one.ids[one.word_end - 1 : one.word_end]
+    middle = slot if slash is None else one.ids[one.word_start : one.word_end] + slash + slot
+    ids = one.ids[: one.word_start] + middle + one.ids[one.word_end :]
+    moved = len(ids) - len(one.ids)
+    blank = one.blank + moved if one.blank >= one.word_end else one.blank
+    return EncodedBlank(ids, blank, one.word_start, one.word_start + len(middle))
+
+
+def _batches_by_length(lengths: Sequence[int], tokens_per_batch: int) -> list[list[int]]:
+    """Indices grouped so that each batch has one length and at most that many tokens, short ones first."""
+    groups: dict[int, list[int]] = {}
+    for index, length in enumerate(lengths):
+        groups.setdefault(length, []).append(index)
+    batches = []
+    for length in sorted(groups):
+        size = max(1, tokens_per_batch // length)
+        batches += [groups[length][i : i + size] for i in range(0, len(groups[length]), size)]
+    return batches

@@ -1,0 +1,168 @@
+"""What a tokenizer makes of words in running text, whatever marks it uses.
+
+WordPiece writes ``ku ##m ##qua ##t``, byte-level BPE ``Ġk um qu at``, Unigram ``▁ku mqu at``. Nothing here
+knows these marks: a word's pieces are the tokens that cover its characters, found by their offsets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from rarewords.errors import InputError
+
+WORD_SLOT = "<W>"
+BLANK = re.compile(r"(?<![\w_])_(?![\w_])")
+_BEFORE = "a "
+
+
+@dataclass(frozen=True)
+class EncodedBlank:
+    """A pattern as token ids, special tokens included.
+
+    ``ids[blank]`` is the mask. ``ids[word_start:word_end]`` are the pieces of the keyword.
+    """
+
+    ids: tuple[int, ...]
+    blank: int
+    word_start: int
+    word_end: int
+
+
+class Tokens:
+    """A Hugging Face tokenizer, seen from the side of words.
+
+    :param tokenizer: a fast tokenizer (one that reports offsets).
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        if not getattr(tokenizer, "is_fast", False):
+            raise InputError(
+                f"the tokenizer {type(tokenizer).__name__} cannot report offsets; "
+                "save it as a fast tokenizer (a folder with tokenizer.json) first"
+            )
+        self.tokenizer = tokenizer
+
+    @cached_property
+    def lower_case(self) -> bool:
+        """Whether the tokenizer makes no difference between capitals and small letters."""
+        upper, lower = ("The Rare WORDS of Alphabet", "the rare words of alphabet")
+        return self._ids([upper])[0] == self._ids([lower])[0]
+
+    @cached_property
+    def special_tokens(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The ids put before and after every text, such as ``([CLS],), ([SEP],)``."""
+        plain = self._ids(["a"])[0]
+        wrapped = list(self.tokenizer("a")["input_ids"])
+        for start in range(len(wrapped) - len(plain) + 1):
+            if wrapped[start : start + len(plain)] == plain:
+                return tuple(wrapped[:start]), tuple(wrapped[start + len(plain) :])
+        return (), ()
+
+    @property
+    def mask_token(self) -> str:
+        """The mask as it is written in text."""
+        if self.tokenizer.mask_token is None:
+            raise InputError("the tokenizer has no mask token, so blanks cannot be filled; use a masked LM")
+        return str(self.tokenizer.mask_token)
+
+    def pieces(self, word: str) -> list[int]:
+        """The ids of a word's pieces in running text, that is, behind a space.
+
+        >>> tokens.piece_strings(tokens.pieces("kumquat"))  # doctest: +SKIP
+        ['ku', '##m', '##qua', '##t']
+        """
+        return self.pieces_of([word])[0]
+
+    def pieces_of(self, words: Sequence[str]) -> list[list[int]]:
+        """:meth:`pieces` for many words at once."""
+        if not words:
+            return []
+        encoded = self.tokenizer(
+            [_BEFORE + word for word in words], add_special_tokens=False, return_offsets_mapping=True
+        )
+        # The space counts as the word's own: Ġ and ▁ stand for it and may be a token of their own.
+        first = len(_BEFORE) - 1
+        return [
+            [token for token, (start, end) in zip(ids, offsets, strict=True) if end > first and end > start]
+            for ids, offsets in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+        ]
+
+    def piece_strings(self, ids: Iterable[int]) -> list[str]:
+        """Token ids as the vocabulary writes them, marks included."""
+        return [str(token) for token in self.tokenizer.convert_ids_to_tokens(list(ids))]
+
+    def has_unknown(self, ids: Iterable[int]) -> bool:
+        """Whether any of the pieces is the unknown token."""
+        unknown = self.tokenizer.unk_token_id
+        return unknown is not None and unknown in ids
+
+    def text_of(self, ids: Iterable[int]) -> list[str]:
+        """Each token as the text it stands for in running text, without marks: ``['fruit', '##s']``."""
+        return self._texts(list(ids))
+
+    @cached_property
+    def whole_words(self) -> dict[str, int]:
+        """Vocabulary entries that are words by themselves: letters only, in one piece in running text."""
+        special = set(self.tokenizer.all_special_ids)
+        candidates = [token for token in sorted(self.tokenizer.get_vocab().values()) if token not in special]
+        words = self._texts(candidates)
+        spoken = [(word, token) for word, token in zip(words, candidates, strict=True) if word.isalpha()]
+        pieces = self.pieces_of([word for word, _ in spoken])
+        return {word: token for (word, token), found in zip(spoken, pieces, strict=True) if found == [token]}
+
+    def encode_blanks(self, patterns: Sequence[str], words: Sequence[str]) -> list[EncodedBlank]:
+        """Put each word into its pattern and tokenize the whole as running text.
+
+        A pattern has one ``<W>`` for the keyword and one ``_`` for the blank: ``"a <W> is a kind of _ ."``.
+        """
+        texts, spans = [], []
+        for pattern, word in zip(patterns, words, strict=True):
+            text, start = self._fill_slots(pattern, word)
+            texts.append(text)
+            spans.append((start, start + len(word)))
+        encoded = self.tokenizer(texts, return_offsets_mapping=True)
+        mask = self.tokenizer.mask_token_id
+        result = []
+        for ids, offsets, (start, end), text in zip(
+            encoded["input_ids"], encoded["offset_mapping"], spans, texts, strict=True
+        ):
+            if ids.count(mask) != 1:
+                raise InputError(f"expected one blank in {text!r}, found {ids.count(mask)}")
+            first = start - 1 if start and text[start - 1] == " " else start
+            blank = ids.index(mask)
+            inside = [
+                place
+                for place, (left, right) in enumerate(offsets)
+                if right > left and right > first and left < end and place != blank
+            ]
+            if not inside:
+                raise InputError(f"the tokenizer drops the word {text[start:end]!r} altogether")
+            result.append(EncodedBlank(tuple(ids), blank, inside[0], inside[-1] + 1))
+        return result
+
+    def _fill_slots(self, pattern: str, word: str) -> tuple[str, int]:
+        if pattern.count(WORD_SLOT) != 1 or len(BLANK.findall(pattern)) != 1:
+            raise InputError(f"a pattern needs one {WORD_SLOT} and one _ that stands alone: {pattern!r}")
+        if not word.strip():
+            raise InputError("the keyword of a pattern is empty")
+        masked = BLANK.sub(lambda _: self.mask_token, pattern)
+        start = masked.index(WORD_SLOT)
+        return masked.replace(WORD_SLOT, word), start
+
+    def _ids(self, texts: list[str]) -> list[list[int]]:
+        return [list(ids) for ids in self.tokenizer(texts, add_special_tokens=False)["input_ids"]]
+
+    def _texts(self, ids: list[int]) -> list[str]:
+        # Decoded one by one, a token loses its space mark but keeps WordPiece's ##, which is what tells
+        # a continuation from a word.
+        decode = self.tokenizer.backend_tokenizer.decode
+        names = self.tokenizer.convert_ids_to_tokens(ids)
+        texts = []
+        for token, name in zip(ids, names, strict=True):
+            text = decode([token], skip_special_tokens=False).strip()
+            texts.append(str(name) if str(name).startswith("##") else text)
+        return texts

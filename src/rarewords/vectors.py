@@ -1,0 +1,289 @@
+"""Words and their vectors, on disk as safetensors that open at once however many there are."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TextIO, cast
+
+import numpy as np
+
+from rarewords.errors import InputError
+from rarewords.files import whole_file
+
+_FORMAT = "rarewords.vectors/1"
+
+
+class WordVectors:
+    """A float32 vector for each of a list of words, with the settings that made them.
+
+    :param words: distinct, none empty.
+    :param matrix: one row a word, finite. *Shape:* (words, dim)
+    :param settings: anything JSON can hold: model, method, seed …
+
+    >>> vectors = WordVectors(["kumquat", "salsify"], np.eye(2, dtype=np.float32))
+    >>> "kumquat" in vectors, vectors["salsify"].tolist()
+    (True, [0.0, 1.0])
+    """
+
+    def __init__(
+        self, words: Iterable[str], matrix: np.ndarray, settings: Mapping[str, Any] | None = None
+    ) -> None:
+        self._words: Sequence[str] | None = list(words)
+        self._packed: tuple[np.ndarray, np.ndarray] | None = None
+        self.matrix = np.ascontiguousarray(matrix, dtype=np.float32)
+        self.settings: dict[str, Any] = dict(settings or {})
+        self._check()
+
+    @property
+    def words(self) -> Sequence[str]:
+        """The words in the order of the rows."""
+        if self._words is None:
+            assert self._packed is not None
+            text, ends = self._packed
+            raw, stops = text.tobytes(), ends.tolist()
+            starts = [0, *stops][: len(stops)]
+            self._words = [raw[start:stop].decode("utf-8") for start, stop in zip(starts, stops, strict=True)]
+        return self._words
+
+    @property
+    def dim(self) -> int:
+        """The size of a vector."""
+        return int(self.matrix.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words)
+
+    def __getitem__(self, word: str) -> np.ndarray:
+        """The vector of a word. *Shape:* (dim,)"""
+        try:
+            return cast(np.ndarray, self.matrix[self._rows[word]])
+        except KeyError:
+            raise KeyError(f"there is no vector for {word!r}") from None
+
+    def get(self, word: str) -> np.ndarray | None:
+        """The vector of a word, or None. *Shape:* (dim,)"""
+        row = self._rows.get(word)
+        return None if row is None else cast(np.ndarray, self.matrix[row])
+
+    def subset(self, words: Iterable[str]) -> WordVectors:
+        """These words only, in this order; a word without a vector is an error."""
+        chosen = list(words)
+        missing = [word for word in chosen if word not in self]
+        if missing:
+            raise InputError(
+                f"there is no vector for {missing[0]!r} ({len(missing)} of {len(chosen)} are missing)"
+            )
+        return WordVectors(chosen, self.matrix[[self._rows[word] for word in chosen]], self.settings)
+
+    def merge(self, other: WordVectors) -> WordVectors:
+        """Both sets in one; where both have a word, ``other`` wins."""
+        if self.dim != other.dim:
+            raise InputError(f"vectors of size {self.dim} and {other.dim} cannot be merged")
+        kept = [word for word in self.words if word not in other]
+        rows = self.matrix[[self._rows[word] for word in kept]]
+        settings = {"merged": [self.settings, other.settings]}
+        return WordVectors([*kept, *other.words], np.concatenate([rows, other.matrix]), settings)
+
+    def nearest(self, query: str | np.ndarray, k: int = 10) -> list[tuple[str, float]]:
+        """The ``k`` words of highest cosine similarity, the query word itself left out."""
+        vector = np.asarray(self[query] if isinstance(query, str) else query, dtype=np.float32)
+        if vector.shape != (self.dim,):
+            raise InputError(f"the query has shape {vector.shape}, the vectors have size {self.dim}")
+        lengths = self._lengths * max(float(np.linalg.norm(vector)), 1e-12)
+        similarity = self.matrix @ vector / np.maximum(lengths, 1e-12)
+        if isinstance(query, str):
+            similarity[self._rows[query]] = -np.inf
+        k = min(k, len(self) - isinstance(query, str))
+        best = np.argpartition(-similarity, k - 1)[:k] if k > 0 else np.array([], dtype=np.int64)
+        best = best[np.lexsort((best, -similarity[best]))]
+        return [(self.words[row], float(similarity[row])) for row in best]
+
+    def save(self, path: str | Path) -> None:
+        """Write a safetensors file, whole or not at all; the same bytes for the same content."""
+        encoded = [word.encode("utf-8") for word in self.words]
+        ends = (
+            np.cumsum([len(word) for word in encoded], dtype=np.int64) if encoded else np.zeros(0, np.int64)
+        )
+        tensors = {
+            "vectors": np.ascontiguousarray(self.matrix, dtype="<f4"),
+            "word_ends": ends.astype("<i8"),
+            "words_utf8": np.frombuffer(b"".join(encoded), dtype=np.uint8),
+        }
+        metadata = {"format": _FORMAT, "settings": json.dumps(self.settings, sort_keys=True)}
+        names = {"vectors": "F32", "word_ends": "I64", "words_utf8": "U8"}
+        header: dict[str, Any] = {"__metadata__": metadata}
+        place = 0
+        for name, tensor in tensors.items():
+            header[name] = {
+                "dtype": names[name],
+                "shape": list(tensor.shape),
+                "data_offsets": [place, place + tensor.nbytes],
+            }
+            place += tensor.nbytes
+        # Written by hand, not by the safetensors library, so that a full disk is an OSError that says so
+        # and a matrix larger than memory can be written from a memory map.
+        head = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
+        head += b" " * ((56 - len(head)) % 64)  # the numbers start at a multiple of 64 bytes
+        with whole_file(path) as temporary, temporary.open("wb") as stream:
+            stream.write(struct.pack("<Q", len(head)) + head)
+            for tensor in tensors.values():
+                stream.write(tensor.data if tensor.size else b"")
+
+    @classmethod
+    def load(cls, path: str | Path) -> WordVectors:
+        """Open a file written by :meth:`save`. Nothing is read before it is used."""
+        path = Path(path)
+        header, start = _read_header(path)
+        metadata = header.get("__metadata__", {})
+        if metadata.get("format") != _FORMAT:
+            raise InputError(f"{path} is a safetensors file, but not one of word vectors")
+        vectors = cls.__new__(cls)
+        vectors.matrix = _mapped(path, header["vectors"], start, "<f4")
+        text = _mapped(path, header["words_utf8"], start, "u1")
+        ends = _mapped(path, header["word_ends"], start, "<i8")
+        vectors._words, vectors._packed = None, (text, ends)
+        vectors.settings = json.loads(metadata["settings"])
+        if len(ends) != len(vectors.matrix):
+            raise InputError(f"{path} is damaged: {len(ends)} words for {len(vectors.matrix)} vectors")
+        return vectors
+
+    def save_word2vec(self, path: str | Path) -> None:
+        """Write the word2vec text format: a line ``count dim``, then a word and its numbers a line."""
+        spaced = next((word for word in self.words if any(letter.isspace() for letter in word)), None)
+        if spaced is not None:
+            raise InputError(f"the word2vec text format cannot hold {spaced!r}, a word with a space in it")
+        with whole_file(path) as temporary:
+            compressed = str(path).endswith(".gz")
+            with (
+                gzip.open(temporary, "wt", encoding="utf-8")
+                if compressed
+                else temporary.open("w", encoding="utf-8") as out
+            ):
+                out.write(f"{len(self)} {self.dim}\n")
+                for word, row in zip(self.words, self.matrix, strict=True):
+                    out.write(word + " " + " ".join(format(number, ".9g") for number in row.tolist()) + "\n")
+
+    @classmethod
+    def load_word2vec(cls, path: str | Path) -> WordVectors:
+        """Read the word2vec text format, with or without its first line, plain or ``.gz``."""
+        path = Path(path)
+        words, rows = [], []
+        try:
+            with (
+                gzip.open(path, "rt", encoding="utf-8")
+                if path.suffix == ".gz"
+                else path.open(encoding="utf-8") as lines
+            ):
+                for number, line in _numbered(lines):
+                    word, *values = line.rstrip("\n").rstrip(" ").split(" ")
+                    words.append(word)
+                    try:
+                        rows.append(np.array(values, dtype=np.float32))
+                    except ValueError:
+                        raise InputError(
+                            f"{path}, line {number}: {word!r} is not followed by numbers"
+                        ) from None
+                    if len(values) != len(rows[0]) or not values:
+                        raise InputError(
+                            f"{path}, line {number}: {len(values)} numbers where {len(rows[0])} were expected"
+                        )
+        except FileNotFoundError:
+            raise InputError(f"{path} does not exist") from None
+        except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
+            raise InputError(f"{path} is not a word2vec text file: {error}") from None
+        if not rows:
+            raise InputError(f"{path} holds no vectors")
+        return cls(words, np.stack(rows), {"source": path.name})
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {word: row for row, word in enumerate(self.words)}
+
+    @cached_property
+    def _lengths(self) -> np.ndarray:
+        return cast(np.ndarray, np.sqrt(np.einsum("ij,ij->i", self.matrix, self.matrix)))
+
+    def _check(self) -> None:
+        words = cast(list[str], self._words)
+        if self.matrix.ndim != 2 or len(words) != len(self.matrix):
+            raise InputError(f"{len(words)} words need a matrix of that many rows, not {self.matrix.shape}")
+        if len(set(words)) != len(words):
+            seen: set[str] = set()
+            twice = next(word for word in words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
+            raise InputError(f"the word {twice!r} is given twice; keep one of its vectors")
+        empty = next((row for row, word in enumerate(words) if not word.strip()), None)
+        if empty is not None:
+            raise InputError(f"the word of vector {empty + 1} is empty; remove it")
+        bad = np.flatnonzero(~np.isfinite(self.matrix).all(axis=1))
+        if len(bad):
+            raise InputError(
+                f"the vector of {words[bad[0]]!r} holds NaN or infinite numbers ({len(bad)} such words)"
+            )
+
+
+def read_words(path: str | Path) -> list[str]:
+    """The words of a file, one a line; what follows a tab is left out, as are empty lines and ``#`` lines."""
+    try:
+        text = Path(path).read_text("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"the words file {path} does not exist") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder; give a file with one word a line") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start})") from None
+    words = [line.split("\t")[0].strip() for line in text.splitlines()]
+    words = [word for word in words if word and not word.startswith("#")]
+    if not words:
+        raise InputError(f"{path} holds no words; give one a line")
+    return words
+
+
+def _read_header(path: Path) -> tuple[dict[str, Any], int]:
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as stream:
+            (length,) = struct.unpack("<Q", stream.read(8))
+            if not 2 <= length <= min(size - 8, 100_000_000):
+                raise ValueError("not a safetensors header")
+            header = json.loads(stream.read(length))
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder; give the vectors' file") from None
+    except (ValueError, struct.error):
+        raise InputError(
+            f"{path} is not a file of word vectors (safetensors); is it a word2vec text file?"
+        ) from None
+    start = 8 + length
+    needed = start + max(entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__")
+    if needed != size:
+        raise InputError(f"{path} is damaged: {size} bytes where {needed} were expected; make it again")
+    return header, start
+
+
+def _mapped(path: Path, entry: dict[str, Any], start: int, dtype: str) -> np.ndarray:
+    if not np.prod(entry["shape"]):
+        return np.zeros(entry["shape"], dtype=dtype)
+    return np.memmap(
+        path, dtype=dtype, mode="r", offset=start + entry["data_offsets"][0], shape=tuple(entry["shape"])
+    )
+
+
+def _numbered(lines: TextIO) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(lines, 1):
+        fields = line.split()
+        if number == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
+            continue
+        if line.strip():
+            yield number, line

@@ -1,0 +1,135 @@
+"""Small masked LMs of every supported architecture, made from their configs, with tokenizers of their own.
+
+The weights are random but the code that runs is the real one: the same classes that load a published model.
+"""
+
+import gzip
+from functools import cache
+from pathlib import Path
+
+import torch
+import transformers as hf
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+
+DATA = Path(__file__).parent / "data"
+ARCHITECTURES = ("bert", "roberta", "distilbert", "mpnet", "electra", "albert", "modernbert")
+VOCABULARY = 3000
+
+
+@cache
+def real_text() -> str:
+    """A megabyte of English Wikipedia."""
+    with gzip.open(DATA / "wikipedia.txt.gz", "rt", encoding="utf-8") as stream:
+        return stream.read()
+
+
+def small_model(architecture: str, *, tied: bool = True):
+    """A new model and tokenizer: ``(model, tokenizer)``."""
+    tokenizer = {"roberta": byte_bpe, "modernbert": byte_bpe, "albert": unigram}.get(
+        architecture, wordpiece
+    )()
+    size = {
+        "vocab_size": len(tokenizer),
+        "pad_token_id": tokenizer.pad_token_id,
+        "tie_word_embeddings": tied,
+        "initializer_range": 0.3,
+    }
+    encoder = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+    configs = {
+        "bert": lambda: hf.BertConfig(**size, **encoder, max_position_embeddings=64),
+        "roberta": lambda: hf.RobertaConfig(**size, **encoder, max_position_embeddings=66),
+        "distilbert": lambda: hf.DistilBertConfig(**size, dim=32, n_layers=2, n_heads=4, hidden_dim=64),
+        "mpnet": lambda: hf.MPNetConfig(**size, **encoder, max_position_embeddings=66),
+        "electra": lambda: hf.ElectraConfig(**size, **encoder, embedding_size=16),
+        "albert": lambda: hf.AlbertConfig(**size, **encoder, embedding_size=16),
+        "modernbert": lambda: hf.ModernBertConfig(
+            **size, **encoder, cls_token_id=0, sep_token_id=2, global_attn_every_n_layers=2, local_attention=8
+        ),
+    }
+    torch.manual_seed(0)
+    model = hf.AutoModelForMaskedLM.from_config(configs[architecture]())
+    with torch.no_grad():  # published models have output biases that are not zero
+        bias = model.get_output_embeddings().bias
+        bias.copy_(torch.randn(bias.shape) * 0.1)
+    return model.eval(), tokenizer
+
+
+def wordpiece():
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    _train(
+        tokenizer,
+        trainers.WordPieceTrainer(vocab_size=VOCABULARY, special_tokens=special, show_progress=False),
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, mask_token="[MASK]", **names)
+
+
+def byte_bpe():
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    _train(
+        tokenizer,
+        trainers.BpeTrainer(
+            vocab_size=VOCABULARY, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+        ),
+    )
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    names = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "<s>", "sep_token": "</s>"}
+    mask = AddedToken("<mask>", lstrip=True, special=True)
+    return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, mask_token=mask, **names)
+
+
+def unigram():
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    special = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
+    _train(
+        tokenizer,
+        trainers.UnigramTrainer(
+            vocab_size=VOCABULARY, special_tokens=special, unk_token="<unk>", show_progress=False
+        ),
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    mask = AddedToken("[MASK]", lstrip=True, special=True)
+    return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, mask_token=mask, **names)
+
+
+@cache
+def _training_lines() -> tuple[str, ...]:
+    return tuple(real_text()[:300_000].splitlines())
+
+
+_TRAINED: dict[str, str] = {}
+
+
+def _train(tokenizer: Tokenizer, trainer) -> None:
+    # Training takes a second; each kind is trained once a session and copied.
+    kind = type(tokenizer.model).__name__
+    if kind not in _TRAINED:
+        tokenizer.train_from_iterator(_training_lines(), trainer)
+        _TRAINED[kind] = tokenizer.to_str()
+    tokenizer.model = Tokenizer.from_str(_TRAINED[kind]).model

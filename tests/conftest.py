@@ -1,0 +1,26 @@
+"""Shared by all tests: the bundled model, loaded once, and the large model where it is present."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+torch.set_num_threads(int(os.environ.get("RAREWORDS_TEST_THREADS", "1")))  # the suite runs in parallel itself
+
+
+@pytest.fixture(scope="session")
+def lm():
+    """The bundled model."""
+    from rarewords import LanguageModel
+
+    return LanguageModel.from_pretrained("default", device="cpu")
+
+
+@pytest.fixture(scope="session")
+def large_model_folder():
+    """The large model's folder, from RAREWORDS_LARGE_MODEL."""
+    folder = os.environ.get("RAREWORDS_LARGE_MODEL")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("RAREWORDS_LARGE_MODEL does not name the large model's folder")
+    return folder

@@ -1,0 +1,281 @@
+"""Injection: new words become one token with exactly their vector, and nothing else changes."""
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from rarewords import InputError, LanguageModel, Query, WordVectors, inject, inject_folder
+from rarewords.injection import save_folder
+from rarewords.lm import load_pretrained
+from rarewords.slash import slash_text
+from tests.architectures import ARCHITECTURES, real_text, small_model
+
+SENTENCE = "The world of the Kumquat: many kumquats, one kumquat."
+
+
+def vectors_for(words, dim, seed=0):
+    numbers = np.random.default_rng(seed).standard_normal((len(words), dim)).astype(np.float32) * 0.05
+    return WordVectors(words, numbers, {"model": "test", "seed": seed})
+
+
+def logits(model, tokenizer, text):
+    with torch.no_grad():
+        return model(**tokenizer(text, return_tensors="pt")).logits
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_architecture_saved_and_loaded_by_plain_transformers(architecture, tied, tmp_path):
+    model, tokenizer = small_model(architecture, tied=tied)
+    dim = LanguageModel(model, tokenizer).dim
+    old_text = f"the people of the world saw {tokenizer.mask_token} and a kumquat"
+    old_tokens = tokenizer(old_text.replace("kumquat", "unicycle"))["input_ids"]
+    old_logits = logits(model, tokenizer, old_text.replace("kumquat", "unicycle"))
+    old_rows = model.get_input_embeddings().weight.clone()
+    plural = tokenizer.tokenize("two kumquats")
+
+    vectors = vectors_for(["kumquat", "salsify"], dim)
+    result = inject(model, tokenizer, vectors)
+    save_folder(model, tokenizer, tmp_path / "taught", card="# taught")
+    model = AutoModelForMaskedLM.from_pretrained(tmp_path / "taught").eval()
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "taught")
+
+    rows = model.get_input_embeddings().weight
+    torch.testing.assert_close(rows[: len(old_rows)], old_rows, atol=0, rtol=0)
+    for word, token in result.ids.items():
+        np.testing.assert_array_equal(rows[token].detach().numpy(), vectors[word])
+        for text in (word, f"a {word} .", f'"{word}"', f"({word})", f"one, {word}; two"):
+            assert tokenizer(text)["input_ids"].count(token) == 1
+    assert tokenizer.tokenize("two kumquats") == plural
+    assert tokenizer(old_text.replace("kumquat", "unicycle"))["input_ids"] == old_tokens
+    new_logits = logits(model, tokenizer, old_text.replace("kumquat", "unicycle"))
+    assert torch.equal(new_logits[..., : old_logits.shape[-1]], old_logits)
+    new_ids = list(result.ids.values())
+    assert torch.softmax(logits(model, tokenizer, old_text), -1)[..., new_ids].max() == 0
+
+
+@pytest.mark.parametrize("architecture", ["bert", "roberta"])
+@pytest.mark.parametrize("tied", [True, False])
+def test_predictable_words_can_be_answers(architecture, tied):
+    model, tokenizer = small_model(architecture, tied=tied)
+    wanted = LanguageModel(*small_model(architecture, tied=tied))
+    # A vector that points where the prediction head already points is the likeliest answer of all.
+    head = model.get_output_embeddings()
+    captured = []
+    hook = head.register_forward_pre_hook(lambda _, inputs: captured.append(inputs[0].detach()))
+    text = f"the war of the {tokenizer.mask_token} ."
+    logits(model, tokenizer, text)
+    hook.remove()
+    place = tokenizer(text)["input_ids"].index(tokenizer.mask_token_id)
+    direction = captured[0][0, place].numpy()
+    vectors = WordVectors(["kumquat"], direction[None] * 10)
+    token = inject(model, tokenizer, vectors, predictable=True).ids["kumquat"]
+    assert logits(model, tokenizer, text)[0, place].argmax() == token
+    silent, silent_tokenizer = small_model(architecture, tied=tied)
+    inject(silent, silent_tokenizer, vectors)
+    assert logits(silent, silent_tokenizer, text)[0, place].argmax() != token
+    assert wanted.dim == vectors.dim
+
+
+@pytest.fixture(scope="module")
+def taught():
+    """The bundled model with 2,000 words of real text that it splits."""
+    model, tokenizer = load_pretrained()
+    before = LanguageModel.from_pretrained("default", device="cpu")
+    counts = Counter(re.findall(r"[a-z]{4,}", real_text().lower()))
+    frequent = [word for word, _ in counts.most_common()]
+    words = [
+        word
+        for word, pieces in zip(frequent, before.tokens.pieces_of(frequent), strict=True)
+        if len(pieces) > 1
+    ][:2000]
+    assert len(words) == 2000
+    vectors = vectors_for(words, before.dim)
+    result = inject(model, tokenizer, vectors)
+    return before, model.eval(), tokenizer, vectors, result
+
+
+def test_a_megabyte_of_text_without_the_new_words_is_unchanged(taught):
+    before, model, tokenizer, vectors, _ = taught
+    new = set(vectors.words)
+    lines = real_text().splitlines()
+    assert sum(len(line) for line in lines) > 1_000_000
+    # Take the new words out of the text, and leave everything else: plurals, prefixes, hyphens, accents.
+    cleaned = [
+        re.sub(r"\w+", lambda m: "" if _folded(m.group()) in new else m.group(), line) for line in lines
+    ]
+    assert sum(len(line) for line in cleaned) > 900_000
+    old, now = before.tokenizer(cleaned)["input_ids"], tokenizer(cleaned)["input_ids"]
+    assert old == now
+    for ids in old[:40]:
+        batch = torch.tensor([ids[:128]])
+        with torch.no_grad():
+            a, b = before.model(batch).logits, model(batch).logits
+        assert torch.equal(a, b[..., : a.shape[-1]])
+        assert torch.equal(torch.softmax(a, -1), torch.softmax(b, -1)[..., : a.shape[-1]])
+
+
+def _folded(word):
+    import unicodedata
+
+    return "".join(c for c in unicodedata.normalize("NFD", word.lower()) if unicodedata.category(c) != "Mn")
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_every_new_word_is_one_token_with_its_vector_wherever_it_stands(taught, data):
+    _, model, tokenizer, vectors, result = taught
+    word = data.draw(st.sampled_from(list(vectors.words)))
+    shape = data.draw(st.sampled_from([str.lower, str.upper, str.capitalize]))
+    left = data.draw(
+        st.sampled_from(["", "the ", "(", '"', "end. ", "- ", "x/", "line\n", "«", "it's ", "…"])
+    )
+    right = data.draw(st.sampled_from(["", " is", ")", '"', ".", ", and", "'s", "-like", "\n", "!?", "»"]))
+    ids = tokenizer(left + shape(word) + right, add_special_tokens=False)["input_ids"]
+    assert ids.count(result.ids[word]) == 1
+    outside = (
+        tokenizer(left, add_special_tokens=False)["input_ids"],
+        tokenizer(right, add_special_tokens=False)["input_ids"],
+    )
+    assert ids == [*outside[0], result.ids[word], *outside[1]]
+    row = model.get_input_embeddings().weight[result.ids[word]].detach().numpy()
+    np.testing.assert_array_equal(row, vectors[word])
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_longer_words_keep_the_pieces_they_had(taught, data):
+    before, _, tokenizer, vectors, result = taught
+    word = data.draw(st.sampled_from(list(vectors.words)))
+    longer = data.draw(st.sampled_from(["{}s", "{}ing", "un{}", "{}2", "x{}x"])).format(word)
+    if longer not in result.ids:
+        assert tokenizer.tokenize(f"a {longer} .") == before.tokenizer.tokenize(f"a {longer} .")
+
+
+def test_the_vector_in_the_folder_answers_like_the_vector_in_a_query(taught):
+    before, model, tokenizer, vectors, _ = taught
+    after = LanguageModel(model, tokenizer)
+    word = vectors.words[7]
+    pattern = "a <W> is a kind of _ ."
+    inside = after.fill([Query(pattern, word)], top_k=20)
+    free = before.fill([Query(pattern, word, vectors[word])], top_k=20)
+    np.testing.assert_array_equal(inside.ids, free.ids)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "ice cream van",
+        "naïvetéx",
+        "jack-in-the-boxx",
+        "o'brienesque",
+        "ёжикам",
+        "中国人民",
+        "हिन्दुस्तानियों",
+        "e.g.x",
+    ],
+)
+def test_phrases_accents_hyphens_apostrophes_and_other_scripts_become_one_token(word):
+    model, tokenizer = load_pretrained()
+    token = inject(model, tokenizer, vectors_for([word], 384)).ids[word]
+    for text in (word, f"an {word}, two", f'"{word}"', word.upper()):
+        assert tokenizer(text)["input_ids"].count(token) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "says"),
+    [
+        (["kumquat", "world"], {}, "already holds 'world' as one piece"),
+        (["kumquat", "Kumquat"], {}, "'kumquat' and 'Kumquat' are the same word"),
+        (["kum\x07quat"], {}, "control character"),
+        ([" kumquat"], {}, "begins or ends with white space"),
+        (["\u0301\u0301"], {}, "nothing at all"),
+        (["kumquat"], {"existing": "perhaps"}, "existing must be one of"),
+    ],
+)
+def test_words_that_cannot_be_injected_are_refused_and_nothing_changes(words, options, says):
+    model, tokenizer = load_pretrained()
+    before = model.get_input_embeddings().weight.clone()
+    with pytest.raises(InputError, match=says):
+        inject(model, tokenizer, vectors_for(words, 384), **options)
+    assert len(tokenizer) == len(before) == 30522
+    assert torch.equal(model.get_input_embeddings().weight, before)
+
+
+def test_a_vector_of_the_wrong_size_is_refused():
+    model, tokenizer = load_pretrained()
+    with pytest.raises(InputError, match="size 768, but the model takes size 384"):
+        inject(model, tokenizer, vectors_for(["kumquat"], 768))
+
+
+def test_words_the_vocabulary_holds_are_replaced_or_skipped_on_request():
+    for existing in ("replace", "skip"):
+        model, tokenizer = load_pretrained()
+        before = model.get_input_embeddings().weight.clone()
+        world = tokenizer.convert_tokens_to_ids("world")
+        vectors = vectors_for(["kumquat", "world"], 384)
+        result = inject(model, tokenizer, vectors, existing=existing)
+        row = model.get_input_embeddings().weight[world]
+        if existing == "replace":
+            assert result.replaced == ("world",)
+            np.testing.assert_array_equal(row.detach().numpy(), vectors["world"])
+        else:
+            assert result.skipped == ("world",)
+            assert torch.equal(row, before[world])
+        assert tokenizer.tokenize("world of kumquat") == ["world", "of", "kumquat"]
+
+
+def test_slash_tokens_stand_behind_the_word_itself():
+    model, tokenizer = load_pretrained()
+    vectors = vectors_for(["kumquat", "ice cream van"], 384)
+    inject(model, tokenizer, vectors, slash=True)
+    text = slash_text("A Kumquat, two kumquats and an ice cream van.", vectors.words)
+    assert text == "A Kumquat / <kumquat>, two kumquats and an ice cream van / <ice cream van>."
+    after = LanguageModel(model, tokenizer)
+    before = LanguageModel.from_pretrained("default", device="cpu")
+    rewritten = after.fill([Query("a kumquat / <W> is a _ .", "<kumquat>")], top_k=10)
+    asked = before.fill([Query("a <W> is a _ .", "kumquat", vectors["kumquat"], slash=True)], top_k=10)
+    np.testing.assert_array_equal(rewritten.ids, asked.ids)
+
+
+def test_a_taught_folder_has_a_card_and_loads_without_rarewords(tmp_path):
+    vectors = vectors_for(["kumquat"], 384)
+    inject_folder("default", vectors, tmp_path / "taught")
+    assert "kumquat" in (tmp_path / "taught" / "README.md").read_text()
+    code = (
+        "import sys; sys.modules['rarewords'] = None\n"
+        "from transformers import AutoTokenizer, AutoModelForMaskedLM\n"
+        f"t = AutoTokenizer.from_pretrained({str(tmp_path / 'taught')!r})\n"
+        f"m = AutoModelForMaskedLM.from_pretrained({str(tmp_path / 'taught')!r})\n"
+        "print(t.tokenize('a Kumquat.'), m.get_input_embeddings().weight[-1, 0].item())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "['a', 'kumquat', '.']" in done.stdout
+    assert float(done.stdout.split()[-1]) == float(vectors["kumquat"][0])
+
+
+def test_an_existing_folder_is_not_overwritten_and_a_failure_leaves_nothing(tmp_path):
+    (tmp_path / "taught").mkdir()
+    (tmp_path / "taught" / "mine.txt").write_text("keep")
+    with pytest.raises(InputError, match="exists and is not empty"):
+        inject_folder("default", vectors_for(["kumquat"], 384), tmp_path / "taught")
+    assert [path.name for path in tmp_path.iterdir()] == ["taught"]
+    with pytest.raises(InputError, match="size 3"):
+        inject_folder("default", vectors_for(["kumquat"], 3), tmp_path / "other")
+    assert [path.name for path in tmp_path.iterdir()] == ["taught"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_target_is_explained(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(InputError, match="cannot be written"):
+        inject_folder("default", vectors_for(["kumquat"], 384), tmp_path / "taught")

@@ -1,0 +1,175 @@
+"""The language model layer against plain transformers, on every architecture and on real models."""
+
+import numpy as np
+import pytest
+import torch
+
+from rarewords import InputError, LanguageModel, Query
+from tests.architectures import ARCHITECTURES, small_model
+
+PATTERNS = ("a <W> is a kind of _ .", '"<W>" and "_" .', "_ is the opposite of <W> .")
+WORDS = ("world", "kumquat", "unicycle", "war")
+
+
+@pytest.fixture(scope="module", params=[*ARCHITECTURES, "bundled"])
+def model(request, lm):
+    if request.param == "bundled":
+        return lm
+    return LanguageModel(*small_model(request.param), name=request.param)
+
+
+def queries():
+    return [Query(pattern, word) for pattern in PATTERNS for word in WORDS]
+
+
+def literal_answers(model, query, k):
+    """One pattern at a time through the whole model with token ids, as anyone would write it."""
+    text = query.pattern.replace("<W>", query.word).replace("_", model.tokenizer.mask_token)
+    batch = model.tokenizer(text, return_tensors="pt")
+    with torch.no_grad():
+        logits = model.model(**batch).logits[0]
+    place = batch["input_ids"][0].tolist().index(model.tokenizer.mask_token_id)
+    return torch.log_softmax(logits[place].float(), -1).topk(k)
+
+
+def test_fill_gives_what_the_whole_model_gives_for_each_pattern_alone(model):
+    answers = model.fill(queries(), top_k=20)
+    for row, query in enumerate(queries()):
+        expected = literal_answers(model, query, 20)
+        np.testing.assert_allclose(answers.log_probs[row], expected.values, atol=2e-4)
+        assert answers.ids[row][:5].tolist() == expected.indices[:5].tolist()
+
+
+def test_answers_do_not_depend_on_batch_size_or_order(model):
+    once = model.fill(queries(), top_k=20)
+    for budget in (1, 40, 10_000):
+        again = model.fill(queries()[::-1], top_k=20, tokens_per_batch=budget)
+        np.testing.assert_array_equal(again.ids[::-1], once.ids)
+        np.testing.assert_allclose(again.log_probs[::-1], once.log_probs, atol=1e-4)
+
+
+def test_a_vector_that_is_a_words_own_embedding_changes_nothing(model):
+    whole = [word for word in ("world", "war", "city", "time") if word in model.whole_words]
+    assert whole
+    with_pieces = [Query(pattern, word) for pattern in PATTERNS for word in whole]
+    # In quotes a byte-level tokenizer uses another entry (no space before it), so take what stands there.
+    with_vector = []
+    for query in with_pieces:
+        place = model.tokens.encode_blanks([query.pattern], [query.word])[0]
+        if place.word_end - place.word_start == 1:
+            vector = model.embeddings[place.ids[place.word_start]].clone()
+            with_vector.append((query, Query(query.pattern, query.word, vector)))
+    assert len(with_vector) >= len(whole)
+    before = model.fill([pair[0] for pair in with_vector], top_k=10)
+    after = model.fill([pair[1] for pair in with_vector], top_k=10)
+    np.testing.assert_array_equal(before.ids, after.ids)
+
+
+def test_a_vector_replaces_all_pieces_and_slash_keeps_them(model):
+    vector = model.embeddings.mean(0) * 1.5
+    plain = model._encode([Query(PATTERNS[0], "kumquat", vector)])[0]
+    slash = model._encode([Query(PATTERNS[0], "kumquat", vector, slash=True)])[0]
+    pieces = model._encode([Query(PATTERNS[0], "kumquat")])[0]
+    n = len(model.pieces("kumquat"))
+    assert len(pieces.ids) - len(plain.ids) == n - 1
+    assert len(slash.ids) - len(pieces.ids) == 1 + len(model.pieces("/"))
+    for one in (plain, slash, pieces):
+        assert one.ids[one.blank] == model.tokenizer.mask_token_id
+    answers = model.fill([Query(PATTERNS[0], "kumquat", vector, slash=use) for use in (False, True)])
+    assert not np.array_equal(answers.ids[0], answers.ids[1])
+
+
+def test_hidden_states_from_vectors_equal_those_from_ids_with_and_without_padding(model):
+    texts = ["the world war", "a kumquat is a kind of fruit in the world"]
+    singles = []
+    for text in texts:
+        ids = model.tokenizer(text, return_tensors="pt")["input_ids"]
+        with torch.no_grad():
+            expected = model.model(ids, output_hidden_states=True).hidden_states
+            found = model.hidden_states(model.embed(ids))
+        assert len(found) == len(expected) == model.layers + 1
+        for a, b in zip(found, expected, strict=True):
+            torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
+        singles.append(found)
+    padded = model.tokenizer(texts, return_tensors="pt", padding=True)
+    with torch.no_grad():
+        together = model.hidden_states(model.embed(padded["input_ids"]), padded["attention_mask"])
+    for row, single in enumerate(singles):
+        for layer, alone in zip(together, single, strict=True):
+            torch.testing.assert_close(layer[row, : alone.shape[1]], alone[0], atol=1e-4, rtol=1e-4)
+
+
+def test_gradients_reach_the_free_vector(model):
+    ids = model.tokenizer("the war in the world", return_tensors="pt")["input_ids"]
+    vector = torch.zeros(1, model.dim, requires_grad=True)
+    states = model.hidden_states(model.embed(ids, torch.tensor([2]), vector))
+    states[-1][:, 0].pow(2).sum().backward()
+    assert vector.grad is not None
+    assert vector.grad.abs().sum() > 0
+
+
+def test_whole_words_are_one_piece_in_running_text(model):
+    words = model.whole_words
+    assert len(words) > 500
+    assert all(word.isalpha() for word in words)
+    for word in list(words)[:200]:
+        assert model.pieces(word) == [words[word]]
+    assert "world" in words
+    assert "kumquat" not in words
+
+
+def test_bfloat16_gives_nearly_the_same_answers():
+    half = LanguageModel.from_pretrained("default", device="cpu", dtype="bfloat16")
+    full = LanguageModel.from_pretrained("default", device="cpu")
+    a, b = half.fill(queries(), top_k=10), full.fill(queries(), top_k=10)
+    overlap = [len(set(x) & set(y)) / 10 for x, y in zip(a.ids.tolist(), b.ids.tolist(), strict=True)]
+    assert np.mean(overlap) > 0.85
+
+
+def test_the_large_model_fills_blanks(large_model_folder):
+    large = LanguageModel.from_pretrained(large_model_folder, device="cpu")
+    answers = large.fill([Query("a <W> is a kind of _ .", "lingonberry"), Query("a <W> is a _ .", "bicycle")])
+    assert "fruit" in answers.words(0, 3)
+    assert "bike" in answers.words(1, 5)
+    expected = literal_answers(large, Query("a <W> is a _ .", "bicycle"), 10)
+    assert answers.ids[1][:10].tolist() == expected.indices.tolist()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "word", "says"),
+    [
+        ("no slot _ .", "lime", "needs one <W> and one _"),
+        ("<W> without a blank", "lime", "needs one <W> and one _"),
+        ("<W> is a _ _", "lime", "needs one <W> and one _"),
+        ("<W> is a _ .", " ", "is empty"),
+        ("<W> is a _ .", "word " * 600, "takes at most"),
+    ],
+)
+def test_bad_patterns_are_explained(lm, pattern, word, says):
+    with pytest.raises(InputError, match=says):
+        lm.fill([Query(pattern, word)])
+
+
+def test_a_vector_of_the_wrong_size_is_refused(lm):
+    with pytest.raises(InputError, match=r"shape \(3,\).*size 384"):
+        lm.fill([Query("<W> is a _ .", "lime", np.zeros(3, dtype=np.float32))])
+
+
+def test_loading_errors_name_the_cause(tmp_path):
+    from transformers import BertConfig, BertModel
+
+    with pytest.raises(InputError, match="does not exist"):
+        LanguageModel.from_pretrained(tmp_path / "missing")
+    with pytest.raises(InputError, match=r"no config\.json"):
+        LanguageModel.from_pretrained(tmp_path)
+    config = BertConfig(
+        vocab_size=30522, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
+    )
+    BertModel(config).save_pretrained(tmp_path / "headless")
+    LanguageModel.from_pretrained("default").tokenizer.save_pretrained(tmp_path / "headless")
+    with pytest.raises(InputError, match="lacks weights of a masked language model"):
+        LanguageModel.from_pretrained(tmp_path / "headless")
+    with pytest.raises(InputError, match="unknown number type"):
+        LanguageModel.from_pretrained("default", dtype="int4")
+    with pytest.raises(InputError, match="unknown device"):
+        LanguageModel.from_pretrained("default", device="abacus")

@@ -1,0 +1,131 @@
+"""Word vectors: what goes in comes out, files appear whole, mistakes are named."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import load_file
+
+from rarewords import InputError, WordVectors
+from rarewords.vectors import read_words
+
+WORD = st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_size=12).filter(
+    lambda w: w.strip()
+)
+
+
+def some_vectors(n=20, dim=8, seed=0):
+    numbers = np.random.default_rng(seed).standard_normal((n, dim)).astype(np.float32)
+    return WordVectors([f"word{i}" for i in range(n)], numbers, {"model": "default", "seed": seed})
+
+
+@settings(max_examples=50, deadline=None)
+@given(words=st.lists(WORD, unique=True, max_size=20), seed=st.integers(0, 99))
+def test_a_saved_file_loads_the_same_words_vectors_and_settings(tmp_path_factory, words, seed):
+    matrix = np.random.default_rng(seed).standard_normal((len(words), 5)).astype(np.float32)
+    path = tmp_path_factory.mktemp("vectors") / "v.safetensors"
+    WordVectors(words, matrix, {"seed": seed}).save(path)
+    loaded = WordVectors.load(path)
+    assert list(loaded.words) == words
+    assert loaded.settings == {"seed": seed}
+    np.testing.assert_array_equal(loaded.matrix, matrix)
+
+
+def test_the_file_is_an_ordinary_safetensors_file_and_the_same_bytes_each_time(tmp_path):
+    vectors = some_vectors()
+    vectors.save(tmp_path / "a")
+    vectors.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    np.testing.assert_array_equal(load_file(tmp_path / "a")["vectors"], vectors.matrix)
+
+
+def test_opening_a_million_vectors_is_instant_and_maps_the_file(tmp_path):
+    n, dim = 1_000_000, 16
+    WordVectors((f"w{i}" for i in range(n)), np.ones((n, dim), dtype=np.float32)).save(tmp_path / "big")
+    started = time.perf_counter()
+    loaded = WordVectors.load(tmp_path / "big")
+    last = loaded.matrix[-1].copy()
+    assert time.perf_counter() - started < 0.25
+    assert isinstance(loaded.matrix, np.memmap)
+    assert last.tolist() == [1.0] * dim
+    assert loaded.words[999_999] == "w999999"
+
+
+def test_word2vec_text_round_trip_is_exact_with_and_without_header_and_gz(tmp_path):
+    vectors = some_vectors()
+    for name in ("v.txt", "v.txt.gz"):
+        vectors.save_word2vec(tmp_path / name)
+        loaded = WordVectors.load_word2vec(tmp_path / name)
+        assert list(loaded.words) == list(vectors.words)
+        np.testing.assert_array_equal(loaded.matrix, vectors.matrix)
+    headless = (tmp_path / "v.txt").read_text().split("\n", 1)
+    assert headless[0] == "20 8"
+    (tmp_path / "h.txt").write_text(headless[1])
+    np.testing.assert_array_equal(WordVectors.load_word2vec(tmp_path / "h.txt").matrix, vectors.matrix)
+
+
+def test_nearest_agrees_with_sorting_all_cosines():
+    vectors = some_vectors(50)
+    unit = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
+    cosines = unit @ unit[3]
+    order = [i for i in np.argsort(-cosines) if i != 3][:7]
+    found = vectors.nearest("word3", 7)
+    assert [word for word, _ in found] == [f"word{i}" for i in order]
+    np.testing.assert_allclose([value for _, value in found], cosines[order], atol=1e-6)
+    assert vectors.nearest(vectors["word3"], 1)[0][0] == "word3"
+
+
+def test_subset_keeps_order_and_merge_prefers_the_other():
+    a, b = some_vectors(5), some_vectors(8, seed=1)
+    subset = a.subset(["word4", "word0"])
+    assert list(subset) == ["word4", "word0"]
+    np.testing.assert_array_equal(subset["word0"], a["word0"])
+    merged = a.merge(b.subset(["word3", "word7"]))
+    assert sorted(merged) == ["word0", "word1", "word2", "word3", "word4", "word7"]
+    np.testing.assert_array_equal(merged["word3"], b["word3"])
+    assert merged.get("nothing") is None
+
+
+@pytest.mark.parametrize(
+    ("words", "matrix", "says"),
+    [
+        (["a", "a"], np.ones((2, 2)), "'a' is given twice"),
+        (["a", " "], np.ones((2, 2)), "vector 2 is empty"),
+        (["a"], np.ones((2, 2)), "1 words need"),
+        (["a", "b"], np.array([[1, 2], [3, np.nan]]), "'b' holds NaN"),
+        (["a", "b"], np.array([[np.inf, 2], [3, 4]]), "'a' holds NaN or infinite"),
+    ],
+)
+def test_bad_vectors_are_refused_by_name(words, matrix, says):
+    with pytest.raises(InputError, match=says):
+        WordVectors(words, matrix)
+
+
+def test_bad_files_are_named_with_the_reason(tmp_path):
+    with pytest.raises(InputError, match=r"nothing\.safetensors does not exist"):
+        WordVectors.load(tmp_path / "nothing.safetensors")
+    (tmp_path / "text").write_text("2 3\na 1 2 3\nb 1 2\n")
+    with pytest.raises(InputError, match="not a file of word vectors"):
+        WordVectors.load(tmp_path / "text")
+    with pytest.raises(InputError, match="line 3: 2 numbers where 3"):
+        WordVectors.load_word2vec(tmp_path / "text")
+    (tmp_path / "words").write_text("a 1 2 3\nb 1 x 3\n")
+    with pytest.raises(InputError, match="line 2: 'b' is not followed by numbers"):
+        WordVectors.load_word2vec(tmp_path / "words")
+    some_vectors().save(tmp_path / "cut")
+    (tmp_path / "cut").write_bytes((tmp_path / "cut").read_bytes()[:-10])
+    with pytest.raises(InputError, match="damaged"):
+        WordVectors.load(tmp_path / "cut")
+    with pytest.raises(InputError, match="with a space"):
+        WordVectors(["ice cream"], np.ones((1, 2))).save_word2vec(tmp_path / "spaced")
+    assert not (tmp_path / "spaced").exists()
+
+
+def test_words_files_may_have_counts_comments_and_a_byte_order_mark(tmp_path):
+    (tmp_path / "w.txt").write_bytes("\ufeffkumquat\t12\r\n\r\n# a remark\nice cream\n".encode())
+    assert read_words(tmp_path / "w.txt") == ["kumquat", "ice cream"]
+    (tmp_path / "empty.txt").write_text("\n")
+    with pytest.raises(InputError, match="holds no words"):
+        read_words(tmp_path / "empty.txt")
