@@ -13,15 +13,12 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from rarewords.corpus.engine import Engine, engine_for
 from rarewords.corpus.export import export_store
-from rarewords.corpus.part import Part, Totals
 from rarewords.corpus.read import read_shard
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.shard import make_part
@@ -119,7 +116,8 @@ def _read(
     """Turn text into parts, those of an earlier start included."""
     sources = find_sources(spool(texts, field, work / "spool"), field)
     tasks = [
-        _Task(shard, settings, work / "shards" / _name(shard, settings)) for shard in cut(sources, engine.workers)
+        _Task(shard, settings, work / "shards" / _name(shard, settings))
+        for shard in cut(sources, engine.workers)
     ]
     known = {task.folder.name for task in tasks}
     for folder in (work / "shards").glob("*"):
@@ -180,8 +178,3 @@ def _work_folder(out: Path) -> Iterator[Path]:
             shutil.rmtree(work, ignore_errors=True)
         Path(lock.lock_file).unlink(missing_ok=True)
         lock.release()
-
-
-def totals_of(parts: Sequence[Path]) -> Totals:
-    """What all parts together have read."""
-    return reduce(add, (Part(part).totals for part in parts), Totals())

@@ -13,7 +13,7 @@ from rarewords.corpus.store import SENTENCES_PER_BLOCK, Store
 from rarewords.files import whole_folder, write_json
 from rarewords.progress import progress
 
-_BLOCKS_AT_ONCE = 256
+_BLOCKS_AT_ONCE = 2048
 _CONTEXTS_AT_ONCE = 1 << 20
 
 
@@ -39,15 +39,15 @@ def export_store(store: Store, folder: Path) -> None:
             ("context_start", offsets(sizes)),
         ):
             values.astype(COLUMNS[name]).tofile(out / name)
-        _write_sentences(store, out, hashes)
+        _write_sentences(store, out)
         _write_contexts(store, out)
         write_json(out / "part.json", vars(store.totals))
 
 
-def _write_sentences(store: Store, out: Path, word_hash: np.ndarray) -> None:
+def _write_sentences(store: Store, out: Path) -> None:
     settings = store.settings
     step = _BLOCKS_AT_ONCE * SENTENCES_PER_BLOCK
-    names = ("sentence_high", "sentence_low", "sentence_start", "sentence_words", "words", "all_hashes")
+    names = ("sentence_high", "sentence_low", "sentence_start", "sentence_words", "all_hashes")
     streams = {name: (out / name).open("wb") for name in (*names, "sentences.txt")}
     text_at = word_at = 0
     with progress("Opening the store", total=store.sentence_count, unit="sentences") as bar:
@@ -55,20 +55,19 @@ def _write_sentences(store: Store, out: Path, word_hash: np.ndarray) -> None:
             rows = np.arange(begin, min(begin + step, store.sentence_count))
             texts = [text.encode("utf-8") for text in store.sentences(rows)]
             high, low = sentence_keys(texts)
-            numbers, starts = store.sentence_words(rows)
-            hashes = context_hashes(word_hash[numbers], np.diff(starts), settings.window, settings.seed)
+            words, starts = store.sentence_hashes(rows)
+            hashes = context_hashes(words, np.diff(starts), settings.window, settings.seed)
             text_starts = offsets(np.array([len(text) + 1 for text in texts])) + text_at
             for name, values in (
                 ("sentence_high", high),
                 ("sentence_low", low),
                 ("sentence_start", text_starts[:-1]),
                 ("sentence_words", starts[:-1] + word_at),
-                ("words", numbers),
                 ("all_hashes", hashes),
             ):
-                values.astype(COLUMNS.get(name, "<u8")).tofile(streams[name])
+                values.tofile(streams[name])
             streams["sentences.txt"].write(b"\n".join([*texts, b""]))
-            text_at, word_at = int(text_starts[-1]), word_at + len(numbers)
+            text_at, word_at = int(text_starts[-1]), word_at + len(words)
             bar.advance(len(rows))
     np.array([text_at], dtype="<i8").tofile(streams["sentence_start"])
     np.array([word_at], dtype="<i8").tofile(streams["sentence_words"])
@@ -91,4 +90,5 @@ def _write_contexts(store: Store, out: Path) -> None:
     for stream in streams.values():
         stream.close()
     del all_hashes
-    (out / "all_hashes").unlink()
+    for name in ("all_hashes", "sentence_words"):
+        (out / name).unlink()

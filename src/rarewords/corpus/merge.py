@@ -3,7 +3,7 @@
 1. For each range of word hashes: the words of all parts, their summed counts, and of all their contexts the k
    smallest (:func:`merge_words`).
 2. For each range of sentence keys: which sentences those contexts need, each once (:func:`merge_sentences`).
-3. For each stretch of the resulting sentences: text and word numbers, compressed (:func:`pack_sentences`).
+3. For each stretch of the resulting sentences: their text, compressed (:func:`pack_sentences`).
 
 Each step runs on the engine, leaves its result in the work folder and is not repeated after an interruption.
 The size of the ranges follows the amount of data, so memory does not; the result does not depend on it.
@@ -20,12 +20,12 @@ import numpy.typing as npt
 
 from rarewords.corpus.contexts import smallest_distinct
 from rarewords.corpus.part import Part, offsets
-from rarewords.corpus.store import SENTENCES_PER_BLOCK, pack_block
+from rarewords.corpus.store import SENTENCES_PER_BLOCK, block_packer
 from rarewords.files import whole_folder
 
 CONTEXTS_AT_ONCE = 1_500_000
 SENTENCES_AT_ONCE = 1_000_000
-BLOCKS_AT_ONCE = 1024
+BLOCKS_AT_ONCE = 8192
 
 Array = npt.NDArray[Any]
 
@@ -114,8 +114,6 @@ def merge_words(task: Range) -> Path:
             context_part=("<u4", sample.part),
             context_sentence=("<u4", sample.sentence),
             context_position=("<u2", sample.position),
-            number=("<u4", np.concatenate(numbers)),
-            number_start=("<i8", offsets(np.array([len(own) for own in found]))),
         )
         (out / "words.txt").write_bytes(b"\n".join(words.tolist()))
     return task.out
@@ -168,10 +166,9 @@ def merge_sentences(task: Range) -> Path:
     """Give each needed sentence of a range of keys its row; ``used`` marks lie beside the step's folder."""
     if task.out.exists():
         return task.out
-    high, low, part, local, span_sizes = [], [], [], [], []
+    high, low, part, local = [], [], [], []
     for place, own in enumerate(map(Part, task.parts)):
         start, stop = own.span("sentence_high", task.low, task.high)
-        span_sizes.append(stop - start)
         used = np.fromfile(used_file(task.folder, place), dtype=np.bool_, count=stop - start, offset=start)
         local.append(np.flatnonzero(used))
         high.append(own.read("sentence_high", start, stop)[local[-1]])
@@ -208,9 +205,9 @@ def row_file(folder: Path, place: int) -> Path:
     return folder.parent / "row" / f"{place:06d}"
 
 
-def number_file(folder: Path, place: int) -> Path:
-    """The store's number of each word of a part."""
-    return folder.parent / "number" / f"{place:06d}"
+def dictionary_file(folder: Path) -> Path:
+    """Text that all sentences are compressed against."""
+    return folder.parent / "dictionary"
 
 
 def pack_sentences(task: Range) -> Path:
@@ -220,38 +217,26 @@ def pack_sentences(task: Range) -> Path:
     size = task.high - task.low
     part = np.fromfile(task.folder.parent / "part", dtype="<u4", count=size, offset=4 * task.low)
     local = np.fromfile(task.folder.parent / "local", dtype="<u4", count=size, offset=4 * task.low)
-    texts = np.empty(size, dtype=object)
-    lengths = np.zeros(size, dtype=np.int64)
-    words: list[Array] = []
-    rows: list[Array] = []
+    texts = sentences_of(task.parts, part, local)
+    pack = block_packer(dictionary_file(task.folder).read_bytes())
+    blocks = [
+        pack(texts[begin : begin + SENTENCES_PER_BLOCK]) for begin in range(0, size, SENTENCES_PER_BLOCK)
+    ]
+    with whole_folder(task.out) as out:
+        _save(out, start=("<i8", offsets(np.array([len(block) for block in blocks]))))
+        (out / "text").write_bytes(b"".join(blocks))
+    return task.out
+
+
+def sentences_of(parts: tuple[Path, ...], part: Array, local: Array) -> list[bytes]:
+    """The text of sentences by part and place in it, which must rise within each part."""
+    texts = np.empty(len(part), dtype=object)
     for place in np.unique(part).tolist():
         own = np.flatnonzero(part == place)
         wanted = local[own].astype(np.int64)
-        source, first, last = Part(task.parts[place]), int(wanted[0]), int(wanted[-1]) + 1
+        source, first, last = Part(parts[place]), int(wanted[0]), int(wanted[-1]) + 1
         edges = source.read("sentence_start", first, last + 1)
         lines = source.read_lines("sentences.txt", int(edges[0]), int(edges[-1]))
         texts[own] = np.array([*lines, None], dtype=object)[wanted - first]
-        edges = source.read("sentence_words", first, last + 1)
-        flat = source.read("words", int(edges[0]), int(edges[-1]))
-        taken = np.zeros(last - first, dtype=np.bool_)
-        taken[wanted - first] = True
-        sizes = np.diff(edges)
-        number = np.memmap(number_file(task.folder, place), dtype="<u4", mode="r")
-        words.append(number[flat[np.repeat(taken, sizes)]])
-        lengths[own] = sizes[taken]
-        rows.append(np.repeat(own, sizes[taken]))
-    # The words lie part by part; a stable sort by row brings them into the order of the sentences.
-    order = np.argsort(np.concatenate(rows), kind="stable")
-    numbers = np.concatenate(words)[order]
-    starts = offsets(lengths)
-    text_blocks, word_blocks = [], []
-    for begin in range(0, size, SENTENCES_PER_BLOCK):
-        end = min(begin + SENTENCES_PER_BLOCK, size)
-        block = pack_block(texts[begin:end].tolist(), lengths[begin:end], numbers[starts[begin] : starts[end]])
-        text_blocks.append(block[0])
-        word_blocks.append(block[1])
-    with whole_folder(task.out) as out:
-        for name, blocks in (("text", text_blocks), ("words", word_blocks)):
-            _save(out, **{f"{name}_start": ("<i8", offsets(np.array([len(block) for block in blocks])))})
-            (out / name).write_bytes(b"".join(blocks))
-    return task.out
+    result: list[bytes] = texts.tolist()
+    return result

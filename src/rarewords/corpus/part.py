@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from rarewords.files import read_json, whole_folder, write_json
 
-# Column -> type of its numbers. A column of W words, S sentences, C contexts, T words in sentences.
+# Column -> type of its numbers. A column of W words, S sentences, C contexts.
 COLUMNS: dict[str, str] = {
     "word_hash": "<u8",  # (W,) rising
     "word_count": "<i8",  # (W,)
@@ -29,8 +29,6 @@ COLUMNS: dict[str, str] = {
     "sentence_high": "<u8",  # (S,) key of the sentence, upper half, rising
     "sentence_low": "<u8",  # (S,) lower half
     "sentence_start": "<i8",  # (S + 1,) bytes into sentences.txt
-    "sentence_words": "<i8",  # (S + 1,) first of its words
-    "words": "<u4",  # (T,) words of the sentences, as numbers of words of this part
 }
 
 
@@ -98,7 +96,9 @@ class Part:
 
     def span(self, column: str, low: int, high: int) -> tuple[int, int]:
         """Places of a rising hash column that hold low <= hash < high (high may be 2^64)."""
-        values = np.memmap(self.folder / column, dtype="<u8", mode="r") if self._filled(column) else np.zeros(0)
+        values = (
+            np.memmap(self.folder / column, dtype="<u8", mode="r") if self._filled(column) else np.zeros(0)
+        )
         if not len(values):
             return 0, 0
         start = int(np.searchsorted(values, np.uint64(low)))

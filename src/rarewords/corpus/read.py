@@ -164,7 +164,9 @@ def decompressed(source: Source) -> Iterator[bytes]:
         with Path(source.path).open("rb") as stream:
             yield from _unzstd(stream, source)
         return
-    opened = openers[source.compression](source.path, "rb") if source.compression else Path(source.path).open("rb")
+    opened = (
+        openers[source.compression](source.path, "rb") if source.compression else Path(source.path).open("rb")
+    )
     with opened as stream:
         yield from iter(lambda: stream.read(_BLOCK), b"")
 

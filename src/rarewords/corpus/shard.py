@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from rarewords.corpus import characters as ch
+from rarewords.corpus.characters import fold
 from rarewords.corpus.contexts import context_hashes, smallest_distinct
 from rarewords.corpus.count import distinct, vocabulary_of
 from rarewords.corpus.part import Totals, offsets, ragged, write_part
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.corpus.text import split
-
-# Arrays over this many characters stay in the processor's cache; ten times as many are three times slower.
-_CHARACTERS_AT_ONCE = 1 << 15
+from rarewords.corpus.text import blocks, split
 
 
 def make_part(text: str, replaced: int, settings: CorpusSettings, folder: Path) -> None:
@@ -28,7 +24,9 @@ def make_part(text: str, replaced: int, settings: CorpusSettings, folder: Path) 
     vocabulary = vocabulary_of(values, words, numbers, settings)
 
     # Each sentence once, in the order of keys. Equal sentences have equal contexts, so the first will do.
-    unique = {sentence: place for place, sentence in zip(range(len(sentences) - 1, -1, -1), reversed(sentences))}
+    unique = {
+        sentence: place for place, sentence in zip(range(len(sentences) - 1, -1, -1), reversed(sentences))
+    }
     encoded = [sentence.encode("utf-8", "replace") for sentence in unique]
     high, low = sentence_keys(encoded)
     place = np.fromiter(unique.values(), dtype=np.int64, count=len(unique))
@@ -64,8 +62,6 @@ def make_part(text: str, replaced: int, settings: CorpusSettings, folder: Path) 
             "sentence_high": high[by_key][used],
             "sentence_low": low[by_key][used],
             "sentence_start": _line_starts(kept_sentences),
-            "sentence_words": offsets(sizes[used]),
-            "words": word_numbers[np.repeat(used, sizes)],
         },
         _lines(encoded_words),
         _lines(kept_sentences),
@@ -89,19 +85,6 @@ def _line_starts(items: list[bytes]) -> npt.NDArray[np.int64]:
     return offsets(np.fromiter(map(len, items), dtype=np.int64, count=len(items)) + 1)
 
 
-def blocks(text: str, size: int = _CHARACTERS_AT_ONCE) -> Iterator[str]:
-    """Cut a text at line ends into blocks of about ``size`` characters; a longer line is a block."""
-    start = 0
-    while start < len(text):
-        stop = text.rfind("\n", start, start + size) + 1
-        if stop <= start:
-            stop = text.find("\n", start + size) + 1
-        if stop <= start or start + size >= len(text):
-            stop = len(text)
-        yield text[start:stop]
-        start = stop
-
-
 class _WordAt:
     """Gives the text of words by their running number over all blocks."""
 
@@ -122,12 +105,7 @@ class _WordAt:
         starts = _joined(self._starts, np.int64)[numbers].tolist()
         ends = _joined(self._ends, np.int64)[numbers].tolist()
         words = [text[start:end] for start, end in zip(starts, ends, strict=True)]
-        if not self._lower_case:
-            return words
-        points = np.frombuffer("\n".join(words).encode("utf-32-le", "surrogatepass"), dtype="<u4")
-        lower = ch.lower_cased()[np.minimum(points, np.uint32(ch.TABLE_SIZE - 1))]
-        lower = np.where(points < ch.TABLE_SIZE, lower, points)
-        return lower.tobytes().decode("utf-32-le", "surrogatepass").split("\n") if words else []
+        return fold("\n".join(words)).split("\n") if words and self._lower_case else words
 
 
 def _split_all(

@@ -46,12 +46,17 @@ def _data_set(name: str, field: str, folder: Path) -> Path:
         return target
     try:
         rows = datasets.load_dataset(path, config, split=split, streaming=True)
-        with whole_file(target) as temporary, temporary.open("w", encoding="utf-8", errors="replace") as stream:
+        with (
+            whole_file(target) as temporary,
+            temporary.open("w", encoding="utf-8", errors="replace") as stream,
+        ):
             with progress(f"Fetching {path}", unit="documents") as bar:
                 for row in rows:
                     if field not in row:
                         names = ", ".join(map(repr, row))
-                        raise InputError(f"{name} has no field {field!r}; it has {names}; choose with --field")
+                        raise InputError(
+                            f"{name} has no field {field!r}; it has {names}; choose with --field"
+                        )
                     stream.write(str(row[field] or "") + "\n")
                     bar.advance()
     except InputError:

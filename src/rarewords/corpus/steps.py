@@ -17,13 +17,14 @@ from rarewords.corpus.merge import (
     CONTEXTS_AT_ONCE,
     SENTENCES_AT_ONCE,
     Range,
+    dictionary_file,
     load,
     merge_sentences,
     merge_words,
-    number_file,
     pack_sentences,
     ranges,
     row_file,
+    sentences_of,
     used_file,
 )
 from rarewords.corpus.part import Part, Totals
@@ -31,8 +32,10 @@ from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.store import SENTENCES_PER_BLOCK
 from rarewords.corpus.write import write_store
 from rarewords.errors import InputError
-from rarewords.files import whole_folder, write_json
+from rarewords.files import whole_file, whole_folder, write_json
 from rarewords.progress import progress
+
+_DICTIONARY_SENTENCES = 2048
 
 
 def merge_parts(
@@ -54,12 +57,12 @@ def merge_parts(
     limits = {"contexts": settings.contexts, "min_count": settings.min_count}
     words = ranges(folder / "words", tuple(parts), amount, CONTEXTS_AT_ONCE, **limits)
     _run("Merging words", engine, merge_words, words)
-    _number_words(folder, words, opened)
     _mark_used(folder, words, opened)
     amount = sum(part.sentence_count for part in opened)
     keys = ranges(folder / "sentences", tuple(parts), amount, SENTENCES_AT_ONCE)
     _run("Merging sentences", engine, merge_sentences, keys)
     rows = _number_sentences(folder, keys, opened)
+    dictionary = _dictionary(folder, tuple(parts), rows)
     step = BLOCKS_AT_ONCE * SENTENCES_PER_BLOCK
     packs = [
         Range(tuple(parts), folder / "packed", number, low, min(low + step, rows))
@@ -67,9 +70,8 @@ def merge_parts(
     ]
     _run("Packing sentences", engine, pack_sentences, packs)
     with whole_folder(out, replace=replace) as temporary:
-        write_store(
-            temporary, settings, totals, [task.out for task in words], [task.out for task in packs], rows
-        )
+        results = [task.out for task in words], [task.out for task in packs]
+        write_store(temporary, settings, totals, *results, rows, dictionary)
 
 
 def _run(title: str, engine: Engine, function: Callable[[Range], Path], tasks: list[Range]) -> None:
@@ -78,24 +80,6 @@ def _run(title: str, engine: Engine, function: Callable[[Range], Path], tasks: l
     with progress(title, total=len(tasks), unit="ranges") as bar:
         for _ in engine.map(function, tasks):
             bar.advance()
-
-
-def _number_words(folder: Path, tasks: list[Range], parts: list[Part]) -> None:
-    """For each part the store's number of each of its words, which lie in order of their ranges."""
-    target = number_file(folder / "words", 0).parent
-    if target.exists():
-        return
-    with whole_folder(target) as temporary:
-        base = 0
-        for task in tasks:
-            number = load(task.out, "number", "<u4") + np.uint32(base)
-            starts = load(task.out, "number_start", "<i8")
-            for place in range(len(parts)):
-                with (temporary / f"{place:06d}").open("ab") as stream:
-                    number[starts[place] : starts[place + 1]].tofile(stream)
-            base += (task.out / "hash").stat().st_size // 8
-        if base >= 2**32:
-            raise InputError("the text has more than 4 thousand million distinct words; split it into stores")
 
 
 def _mark_used(folder: Path, tasks: list[Range], parts: list[Part]) -> None:
@@ -142,6 +126,16 @@ def _number_sentences(folder: Path, tasks: list[Range], parts: list[Part]) -> in
         raise InputError("the sample needs more than 4 thousand million sentences; use fewer --contexts")
     write_json(state, {"rows": base})
     return base
+
+
+def _dictionary(folder: Path, parts: tuple[Path, ...], rows: int) -> bytes:
+    """The first sentences, a random sample as they are ordered by hash; short for a small store."""
+    size = min(_DICTIONARY_SENTENCES, rows // 64)
+    part, local = (np.fromfile(folder / name, dtype="<u4", count=size) for name in ("part", "local"))
+    dictionary = b"\n".join(sentences_of(parts, part, local))
+    with whole_file(dictionary_file(folder / "packed")) as temporary:
+        temporary.write_bytes(dictionary)
+    return dictionary
 
 
 def _name(parts: Sequence[Path], settings: CorpusSettings) -> str:

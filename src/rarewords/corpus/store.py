@@ -1,15 +1,16 @@
 """The finished store: how it lies on disk and how it is read.
 
 ``words.arrow`` has one row per word, ordered by hash; ``contexts.arrow`` one row per sampled context, those of a
-word together, ordered by the hash of the context; ``sentences.arrow`` one row per block of 128 sentences, their
-text and their words as row numbers of ``words.arrow``, both compressed. All are Arrow files, read through the
+word together, ordered by the hash of the context; ``sentences.arrow`` one row per block of 16 sentences, compressed
+against a dictionary of sentences. All are Arrow files, read through the
 page cache, so that opening is instant whatever the size. ``store.json`` holds settings, totals and checksums.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,13 @@ import zstandard
 from rarewords.corpus import characters as ch
 from rarewords.corpus.part import Totals, offsets, ragged
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.corpus.text import split, word_hashes
+from rarewords.corpus.text import blocks, split, word_hashes
 from rarewords.errors import InputError
 from rarewords.files import file_digest, read_json
 
 FORMAT = "rarewords-corpus-1"
 FILES = ("words.arrow", "contexts.arrow", "sentences.arrow")
-SENTENCES_PER_BLOCK = 128
+SENTENCES_PER_BLOCK = 16
 
 Array = npt.NDArray[Any]
 
@@ -76,7 +77,7 @@ class Store:
         self._files: dict[str, dict[str, Any]] = header["files"]
         self.words = _Table(path / "words.arrow")
         self.context_rows = _Table(path / "contexts.arrow")
-        self._blocks = _Table(path / "sentences.arrow")
+        self.blocks = _Table(path / "sentences.arrow")
         self.sentence_count: int = header["sentences"]
 
     @classmethod
@@ -98,7 +99,9 @@ class Store:
         """Read every file and compare it with its checksum."""
         for name, expected in self._files.items():
             if file_digest(self.path / name) != expected["sha256"]:
-                raise InputError(f"{self.path / name} is damaged: its checksum differs; build the store again")
+                raise InputError(
+                    f"{self.path / name} is damaged: its checksum differs; build the store again"
+                )
 
     def __len__(self) -> int:
         """Number of distinct words in the text, those without contexts included."""
@@ -110,16 +113,17 @@ class Store:
 
     def find(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
         """The number of each word in the vocabulary, -1 where the text does not have it. *Shape:* (words,)"""
-        if self.settings.lower_case:
-            words = [ch.fold(word) for word in words]
+        words = ["" if any(c.isspace() for c in word) else word for word in words]
+        if self.settings.lower_case and words:
+            words = ch.fold("\n".join(words)).split("\n")
         if not words or not len(self):
             return np.full(len(words), -1, dtype=np.int64)
         hashes = word_hashes(list(words))
         places = self.words.search("hash", hashes)
         safe = np.minimum(places, len(self) - 1)
-        found: Array = np.where(self.words.take("hash", safe) == hashes, safe, -1)
-        # A string with a line break or a space is never a word, whatever its hash.
-        return np.where([not word or any(c.isspace() for c in word) for word in words], -1, found)
+        return np.where(
+            (self.words.take("hash", safe) == hashes) & np.array([bool(w) for w in words]), safe, -1
+        )
 
     def count(self, word: str) -> int:
         """How often the word occurs in the text."""
@@ -133,7 +137,9 @@ class Store:
         words = self.words.strings("word")
         named = [words[number] for number in chosen.tolist()]
         order = sorted(range(len(named)), key=lambda place: (-int(counts[chosen[place]]), named[place]))
-        return [named[place] for place in order], counts[chosen[order]] if order else np.zeros(0, dtype=np.int64)
+        return [named[place] for place in order], counts[chosen[order]] if order else np.zeros(
+            0, dtype=np.int64
+        )
 
     def contexts(self, word: str, limit: int | None = None) -> list[Context]:
         """The sampled contexts of a word, at most ``limit`` of them, which is itself a uniform sample."""
@@ -142,23 +148,22 @@ class Store:
             return []
         _, sentence, position = self._references(np.array([number]), limit)
         texts = self.sentences(sentence)
-        words = split("\n".join(texts), lower_case=self.settings.lower_case, sentences=False)
+        joined = "\n".join(texts)
+        words = split(joined, lower_case=False, sentences=False)
+        named = ch.fold(joined) if self.settings.lower_case else joined
+        starts, ends = words.starts.tolist(), words.ends.tolist()
+        firsts = words.offsets.tolist()
+        line_start = 0
         window = self.settings.window
-        lines = offsets(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)) + 1)
         result = []
-        for line, place in enumerate(position.tolist()):
-            first, last = int(words.offsets[line]), int(words.offsets[line + 1])
-            at = first + place
-            named = [
-                self._folded(words.text[words.starts[i] : words.ends[i]])
-                for i in range(max(first, at - window), min(last, at + window + 1))
-            ]
-            middle = at - max(first, at - window)
-            start = int(lines[line])
-            span = int(words.starts[at]) - start, int(words.ends[at]) - start
-            result.append(
-                Context(tuple(named[:middle]), named[middle], tuple(named[middle + 1 :]), texts[line], *span)
-            )
+        for line, (text, place) in enumerate(zip(texts, position.tolist(), strict=True)):
+            at = firsts[line] + place
+            left = max(firsts[line], at - window)
+            around = [named[starts[i] : ends[i]] for i in range(left, min(firsts[line + 1], at + window + 1))]
+            before, after = tuple(around[: at - left]), tuple(around[at - left + 1 :])
+            span = starts[at] - line_start, ends[at] - line_start
+            result.append(Context(before, around[at - left], after, text, *span))
+            line_start += len(text) + 1
         return result
 
     def context_arrays(self, words: Sequence[str], limit: int | None = None) -> ContextArrays:
@@ -185,31 +190,34 @@ class Store:
         for row in rows.tolist():
             block, line = divmod(row, SENTENCES_PER_BLOCK)
             if block not in blocks:
-                blocks[block] = zstandard.decompress(self._blocks.binary("text", block)).split(b"\n")
+                blocks[block] = self._unpack(self.blocks.binary("text", block)).split(b"\n")
             result.append(blocks[block][line].decode("utf-8"))
         return result
 
-    def sentence_words(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The words of sentences as numbers: all of them (total,), and where each sentence starts (rows + 1,).
+    def sentence_words(
+        self, rows: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The words of sentences as numbers: all of them (total,), and where each sentence starts (rows + 1,)."""
+        hashes, starts = self.sentence_hashes(rows)
+        return self.words.search("hash", hashes), starts
 
-        ``rows`` must be rising.
-        """
-        flat: list[Array] = []
-        lengths: list[Array] = []
-        edges = np.flatnonzero(np.diff(rows // SENTENCES_PER_BLOCK, prepend=-1, append=-1))
-        for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-            block, wanted = int(rows[start]) // SENTENCES_PER_BLOCK, rows[start:stop] % SENTENCES_PER_BLOCK
-            sizes, numbers = unpack_words(self._blocks.binary("words", block), self._block_size(block))
-            flat.append(numbers[ragged(offsets(sizes)[wanted], sizes[wanted])])
-            lengths.append(sizes[wanted])
+    def sentence_hashes(
+        self, rows: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+        """The words of sentences as hashes: all of them (total,), and where each sentence starts (rows + 1,)."""
+        found = [
+            split(block, lower_case=self.settings.lower_case, sentences=False)
+            for block in blocks("\n".join([*self.sentences(rows), ""]))
+        ]
         empty = [np.zeros(0, dtype=np.int64)]
-        return np.concatenate(flat or empty).astype(np.int64), offsets(np.concatenate(lengths or empty))
+        lengths = np.concatenate([words.lengths() for words in found] or empty)
+        return np.concatenate([words.hashes for words in found] or empty).astype(np.uint64), offsets(lengths)
 
-    def _folded(self, word: str) -> str:
-        return ch.fold(word) if self.settings.lower_case else word
-
-    def _block_size(self, block: int) -> int:
-        return min(SENTENCES_PER_BLOCK, self.sentence_count - block * SENTENCES_PER_BLOCK)
+    @cached_property
+    def _unpack(self) -> Callable[[bytes], bytes]:
+        packed = self.blocks.metadata(b"dictionary")
+        decompressor = zstandard.ZstdDecompressor(dict_data=_dictionary(zstandard.decompress(packed)))
+        return decompressor.decompress
 
     def _references(self, numbers: Array, limit: int | None) -> tuple[Array, Array, Array]:
         """For words by number: place among the asked, sentence and position of each of their contexts."""
@@ -222,24 +230,19 @@ class Store:
         return np.repeat(np.arange(len(numbers)), sizes), sentence, position
 
 
-def pack_block(texts: list[bytes], lengths: Array, numbers: Array) -> tuple[bytes, bytes]:
-    """Compress the text of some sentences, and their lengths in words and word numbers."""
-    compressor = zstandard.ZstdCompressor(level=3)
-    columns = lengths.astype("<u2").tobytes() + _planes(numbers.astype("<u4"))
-    return compressor.compress(b"\n".join(texts)), compressor.compress(columns)
+def block_packer(dictionary: bytes) -> Callable[[list[bytes]], bytes]:
+    """A function that compresses some sentences together."""
+    shared = _dictionary(dictionary)
+    if shared is not None:
+        shared.precompute_compress(level=3)
+    compressor = zstandard.ZstdCompressor(level=3, dict_data=shared)
+    return lambda sentences: compressor.compress(b"\n".join(sentences))
 
 
-def unpack_words(block: bytes, sentences: int) -> tuple[Array, Array]:
-    """Lengths (sentences,) and word numbers (total,) of a block."""
-    raw = zstandard.decompress(block)
-    lengths = np.frombuffer(raw, dtype="<u2", count=sentences).astype(np.int64)
-    planes = np.frombuffer(raw, dtype=np.uint8, offset=2 * sentences)
-    return lengths, np.ascontiguousarray(planes.reshape(4, -1).T).view("<u4").ravel()
-
-
-def _planes(numbers: Array) -> bytes:
-    # All first bytes, then all second bytes ...: what is alike lies together and compresses better.
-    return numbers.view(np.uint8).reshape(-1, 4).T.tobytes()
+def _dictionary(content: bytes) -> zstandard.ZstdCompressionDict | None:
+    if not content:
+        return None
+    return zstandard.ZstdCompressionDict(content, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
 
 
 class _Table:
@@ -249,6 +252,7 @@ class _Table:
         self._reader = pa.ipc.open_file(pa.memory_map(str(path)))
         count = self._reader.num_record_batches
         self._batches: dict[int, Any] = {}
+        self._columns: dict[tuple[str, int], Any] = {}
         self._size = len(self._batch(0)) if count else 1
         self.rows = self._size * (count - 1) + len(self._batch(count - 1)) if count else 0
         self._count = count
@@ -275,7 +279,13 @@ class _Table:
         return result
 
     def binary(self, name: str, row: int) -> bytes:
-        value: bytes = self._batch(row // self._size)[name][row % self._size].as_py()
+        """One value of a column of bytes."""
+        value: bytes = self._column(name, row // self._size)[row % self._size].as_py()
+        return value
+
+    def metadata(self, key: bytes) -> bytes:
+        """What the file's schema carries under a key."""
+        value: bytes = self._reader.schema.metadata[key]
         return value
 
     def search(self, name: str, values: Array) -> Array:
@@ -289,8 +299,13 @@ class _Table:
         return result
 
     def _numbers(self, name: str, batch: int) -> Array:
-        numbers: Array = self._batch(batch)[name].to_numpy()
+        numbers: Array = self._column(name, batch).to_numpy()
         return numbers
+
+    def _column(self, name: str, batch: int) -> Any:
+        if (name, batch) not in self._columns:
+            self._columns[name, batch] = self._batch(batch)[name]
+        return self._columns[name, batch]
 
     def _batch(self, number: int) -> Any:
         if number not in self._batches:

@@ -13,6 +13,7 @@ something other than a lower-case letter follow; not after an abbreviation, an i
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -21,6 +22,8 @@ import numpy.typing as npt
 
 from rarewords.corpus import characters as ch
 
+# Arrays over this many characters stay in the processor's cache; ten times as many are three times slower.
+_CHARACTERS_AT_ONCE = 1 << 15
 MAX_SENTENCE = 5000
 MAX_WORD = 64
 _PAD = 8
@@ -88,6 +91,19 @@ def split(text: str, *, lower_case: bool = True, sentences: bool = True) -> Word
         cuts = _cut_long(cuts, starts, ends)
     offsets = np.searchsorted(starts, cuts)
     return Words(text, starts - _PAD, ends - _PAD, hashes, cuts - _PAD, offsets)
+
+
+def blocks(text: str, size: int = _CHARACTERS_AT_ONCE) -> Iterator[str]:
+    """Cut a text at line ends into blocks of about ``size`` characters; a longer line is a block."""
+    start = 0
+    while start < len(text):
+        stop = text.rfind("\n", start, start + size) + 1
+        if stop <= start:
+            stop = text.find("\n", start + size) + 1
+        if stop <= start or start + size >= len(text):
+            stop = len(text)
+        yield text[start:stop]
+        start = stop
 
 
 def word_hashes(words: list[str]) -> npt.NDArray[np.uint64]:
@@ -237,7 +253,9 @@ def _sentence_starts(
     return np.union1d(wide, after[~(initials | single | title | number)])
 
 
-def _hash_spans_short(points: npt.NDArray[np.uint32], first: Int, stop: Int, size: Int) -> npt.NDArray[np.uint64]:
+def _hash_spans_short(
+    points: npt.NDArray[np.uint32], first: Int, stop: Int, size: Int
+) -> npt.NDArray[np.uint64]:
     """Lower-case hashes of spans of at most 8 characters; longer ones get 0, no abbreviation is so long."""
     power, _ = powers(8)
     sums = np.zeros(len(first), dtype=np.uint64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import zstandard
 
 from rarewords.corpus.merge import load, row_file
 from rarewords.corpus.part import Totals, offsets
@@ -18,12 +19,12 @@ from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.store import FILES, FORMAT
 from rarewords.files import file_digest, write_json
 
-_ROWS = {"words.arrow": 1 << 20, "contexts.arrow": 1 << 22, "sentences.arrow": 1 << 10}
+_ROWS = {"words.arrow": 1 << 20, "contexts.arrow": 1 << 22, "sentences.arrow": 1 << 13}
 _TYPES = {
     "words.arrow": {"hash": pa.uint64(), "word": pa.string(), "count": pa.int64(), "contexts": pa.uint32(),
                     "context_start": pa.int64()},
     "contexts.arrow": {"sentence": pa.uint32(), "position": pa.uint16()},
-    "sentences.arrow": {"text": pa.binary(), "words": pa.binary()},
+    "sentences.arrow": {"text": pa.binary()},
 }  # fmt: skip
 
 Array = npt.NDArray[Any]
@@ -36,11 +37,14 @@ def write_store(
     words: Iterable[Path],
     packed: Iterable[Path],
     sentences: int,
+    dictionary: bytes,
 ) -> None:
     """Write all files of a store into ``folder`` from the results of the merge, in their order."""
     written = 0
-    with _Table(folder / "words.arrow", settings) as table, _Table(folder / "contexts.arrow", settings) as refs:
-        rows = _Rows(folder)
+    with (
+        _Table(folder / "words.arrow", settings) as table,
+        _Table(folder / "contexts.arrow", settings) as refs,
+    ):
         for result in words:
             hashes = load(result, "hash", "<u8")
             sizes = load(result, "contexts", "<i8")
@@ -54,15 +58,15 @@ def write_store(
             )
             written += int(sizes.sum())
             part = load(result, "context_part", "<u4")
-            sentence = rows.of(result.parent, part, load(result, "context_sentence", "<u4"))
-            refs.add(
-                sentence=pa.array(sentence), position=pa.array(load(result, "context_position", "<u2"))
-            )
-    with _Table(folder / "sentences.arrow", settings) as blocks:
+            sentence = _rows(result.parent, part, load(result, "context_sentence", "<u4"))
+            refs.add(sentence=pa.array(sentence), position=pa.array(load(result, "context_position", "<u2")))
+    extra = {"dictionary": zstandard.ZstdCompressor(level=9).compress(dictionary)}
+    with _Table(folder / "sentences.arrow", settings, extra) as blocks:
         for result in packed:
-            blocks.add(text=_blobs(result, "text"), words=_blobs(result, "words"))
+            blocks.add(text=_blobs(result))
     files = {
-        name: {"bytes": (folder / name).stat().st_size, "sha256": file_digest(folder / name)} for name in FILES
+        name: {"bytes": (folder / name).stat().st_size, "sha256": file_digest(folder / name)}
+        for name in FILES
     }
     write_json(
         folder / "store.json",
@@ -77,22 +81,18 @@ def write_store(
     )
 
 
-class _Rows:
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def of(self, step: Path, part: Array, sentence: Array) -> Array:
-        """The store's row of each (part, sentence of the part). *Shape:* (contexts,)"""
-        result = np.zeros(len(part), dtype=np.uint32)
-        for place in np.unique(part).tolist():
-            own = part == place
-            result[own] = np.memmap(row_file(step, place), dtype="<u4", mode="r")[sentence[own]]
-        return result
+def _rows(step: Path, part: Array, sentence: Array) -> Array:
+    """The store's row of each (part, sentence of the part). *Shape:* (contexts,)"""
+    result = np.zeros(len(part), dtype=np.uint32)
+    for place in np.unique(part).tolist():
+        own = part == place
+        result[own] = np.memmap(row_file(step, place), dtype="<u4", mode="r")[sentence[own]]
+    return result
 
 
-def _blobs(result: Path, name: str) -> pa.Array:
-    starts = load(result, f"{name}_start", "<i8").astype("<i4")
-    data = (result / name).read_bytes()
+def _blobs(result: Path) -> pa.Array:
+    starts = load(result, "start", "<i8").astype("<i4")
+    data = (result / "text").read_bytes()
     buffers = [None, pa.py_buffer(starts.tobytes()), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.binary(), len(starts) - 1, buffers)
 
@@ -100,8 +100,14 @@ def _blobs(result: Path, name: str) -> pa.Array:
 class _Table:
     """Writes an Arrow file in record batches of a fixed number of rows."""
 
-    def __init__(self, path: Path, settings: CorpusSettings) -> None:
-        metadata = {"format": FORMAT, "settings": json.dumps(settings.to_dict(), sort_keys=True)}
+    def __init__(
+        self, path: Path, settings: CorpusSettings, extra: Mapping[str, str | bytes] | None = None
+    ) -> None:
+        metadata = {
+            "format": FORMAT,
+            "settings": json.dumps(settings.to_dict(), sort_keys=True),
+            **(extra or {}),
+        }
         self._schema = pa.schema(list(_TYPES[path.name].items()), metadata=metadata)
         self._rows = _ROWS[path.name]
         self._writer = pa.ipc.new_file(str(path), self._schema)
