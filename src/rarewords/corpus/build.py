@@ -1,8 +1,8 @@
 """Building, adding to and merging stores.
 
-Text is cut into shards, each shard becomes one or more parts in a work folder beside the target, and the parts
-are merged. Everything in the work folder is named after what it was made from and appears whole or not at all,
-so that a second start takes up what is there.
+Text is cut into shards, each shard becomes one or more parts in a work folder beside the target, and the
+parts are merged. Everything in the work folder is named after what it was made from and appears whole or not
+at all, so that a second start takes up what is there.
 """
 
 from __future__ import annotations
@@ -41,7 +41,12 @@ def build(
     engine: str = "local",
     address: str | None = None,
 ) -> Store:
-    """Make a store from text: files, folders, patterns, ``-`` for standard input, ``hf:name`` for a data set."""
+    """Make a store from text.
+
+    :param texts: files, folders, patterns, ``-`` for standard input, ``hf:name`` for a data set of the hub.
+    :param field: the field that holds the text in JSON lines, CSV and Parquet.
+    :param workers: processes on this machine, or tasks at a time on a cluster; all cores if not given.
+    """
     out = Path(out)
     _require_free(out)
     with _work_folder(out) as work, engine_for(engine, workers, address) as runner:
@@ -59,7 +64,10 @@ def add_text(
     engine: str = "local",
     address: str | None = None,
 ) -> Store:
-    """Add text to a store; only the new text is read. The result is that of building from all text at once."""
+    """Add text to a store; only the new text is read.
+
+    The result is the same, byte for byte, as that of building from all text at once.
+    """
     old = Store.open(store)
     settings = same_settings([old])
     with _work_folder(old.path) as work, engine_for(engine, workers, address) as runner:
@@ -134,7 +142,7 @@ def _read(
 
 def _exported(stores: Sequence[Store], work: Path) -> list[Path]:
     """Stores as parts, to be merged with others."""
-    folders = []
+    folders: list[Path] = []
     for store in stores:
         name = hashlib.sha256((store.path / "store.json").read_bytes()).hexdigest()[:24]
         folder = work / "stores" / f"{len(folders)}-{name}"

@@ -67,7 +67,7 @@ def lower_cased() -> npt.NDArray[np.uint32]:
 
 @cache
 def hashes(lower_case: bool) -> npt.NDArray[np.uint64]:
-    """A fixed random number for every code point, the same for both cases if wanted. *Shape:* (TABLE_SIZE,)"""
+    """A fixed random number for every code point, equal for both cases if wanted. *Shape:* (TABLE_SIZE,)"""
     numbers = mix(np.arange(1, TABLE_SIZE + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
     return numbers[lower_cased()] if lower_case else numbers
 

@@ -51,8 +51,8 @@ def smallest_distinct(
 ) -> Int:
     """For each word the places of its k smallest distinct hashes, ordered by word, then hash.
 
-    ``word`` (contexts,): number of the word each context belongs to; ``hashes`` (contexts,). Of equal contexts
-    the one with the smallest ``tie_break`` is taken, without it the first.
+    ``word`` (contexts,): number of the word each context belongs to; ``hashes`` (contexts,). Of equal
+    contexts the one with the smallest ``tie_break`` is taken, without it the first.
 
     >>> smallest_distinct(np.array([1, 0, 1, 1, 1]), np.array([5, 9, 2, 5, 7], dtype=np.uint64), 2).tolist()
     [1, 2, 0]

@@ -16,8 +16,8 @@ from rarewords.corpus.text import entry_pattern
 class Vocabulary:
     """The distinct words of a text, ordered by hash.
 
-    ``hashes`` (words,) rising; ``words``: the words themselves; ``counts`` (words,); ``kept`` (words,): which of
-    them get contexts under the word rule.
+    ``hashes`` (words,) rising; ``words``: the words themselves; ``counts`` (words,); ``kept`` (words,): which
+    of them get contexts under the word rule.
     """
 
     hashes: npt.NDArray[np.uint64]
@@ -31,8 +31,8 @@ def distinct(
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
     """Number the distinct hashes in rising order.
 
-    Returns the distinct hashes (distinct,), for each input its number (inputs,) and for each distinct hash the
-    place where it comes first (distinct,).
+    Returns the distinct hashes (distinct,), for each input its number (inputs,) and for each distinct hash
+    the place where it comes first (distinct,).
 
     >>> values, numbers, first = distinct(np.array([7, 3, 7, 9], dtype=np.uint64))
     >>> values.tolist(), numbers.tolist(), first.tolist()

@@ -19,7 +19,7 @@ _ROWS_AT_ONCE = 1024
 
 
 def documents(stream: Iterator[bytes] | None, source: Source, start: int = 0) -> Iterator[bytes]:
-    """Each document of a source as bytes that end in a line end; ``start`` is where ``stream`` starts in it."""
+    """Each document of a source, ended by a line end; ``start`` is where ``stream`` starts in the file."""
     if source.format == "jsonl":
         return _jsonl(stream or iter(()), source, start)
     if source.format == "parquet":

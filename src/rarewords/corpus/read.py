@@ -9,10 +9,10 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import zstandard
@@ -159,19 +159,16 @@ def _range(path: str, start: int, stop: int) -> Iterator[bytes]:
 
 def decompressed(source: Source) -> Iterator[bytes]:
     """The bytes of a file after decompression, block by block."""
-    openers = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}
+    openers: dict[str, Callable[..., Any]] = {"": open, "gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}
     if source.compression == "zst":
         with Path(source.path).open("rb") as stream:
-            yield from _unzstd(stream, source)
+            yield from _unzstd(stream)
         return
-    opened = (
-        openers[source.compression](source.path, "rb") if source.compression else Path(source.path).open("rb")
-    )
-    with opened as stream:
+    with openers[source.compression](source.path, "rb") as stream:
         yield from iter(lambda: stream.read(_BLOCK), b"")
 
 
-def _unzstd(stream: IO[bytes], source: Source) -> Iterator[bytes]:
+def _unzstd(stream: IO[bytes]) -> Iterator[bytes]:
     # The library's own reader takes a truncated file for a finished one.
     decoder = None
     for block in iter(lambda: stream.read(_BLOCK), b""):

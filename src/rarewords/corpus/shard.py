@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +20,14 @@ from rarewords.corpus.text import blocks, split
 
 def make_part(text: str, replaced: int, settings: CorpusSettings, folder: Path) -> None:
     """Count the words of ``text``, sample their contexts and write both to ``folder``."""
-    sentences, lengths, hashes, word_at = _split_all(text, settings)
+    sentences, lengths, hashes, word_at = split_all(text, settings)
     values, numbers, first = distinct(hashes)
     words = word_at(first)
     vocabulary = vocabulary_of(values, words, numbers, settings)
 
     # Each sentence once, in the order of keys. Equal sentences have equal contexts, so the first will do.
-    unique = {
-        sentence: place for place, sentence in zip(range(len(sentences) - 1, -1, -1), reversed(sentences))
-    }
+    backwards = zip(reversed(sentences), range(len(sentences) - 1, -1, -1), strict=True)
+    unique = dict(backwards)
     encoded = [sentence.encode("utf-8", "replace") for sentence in unique]
     high, low = sentence_keys(encoded)
     place = np.fromiter(unique.values(), dtype=np.int64, count=len(unique))
@@ -108,7 +109,7 @@ class _WordAt:
         return fold("\n".join(words)).split("\n") if words and self._lower_case else words
 
 
-def _split_all(
+def split_all(
     text: str, settings: CorpusSettings
 ) -> tuple[list[str], npt.NDArray[np.int64], npt.NDArray[np.uint64], _WordAt]:
     sentences: list[str] = []
@@ -124,5 +125,5 @@ def _split_all(
     return sentences, _joined(lengths, np.int64), _joined(hashes, np.uint64), word_at
 
 
-def _joined(arrays: list[npt.NDArray[np.generic]] | list[npt.NDArray[np.int64]], dtype: type) -> npt.NDArray:
+def _joined(arrays: Sequence[npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:
     return np.concatenate(arrays) if arrays else np.zeros(0, dtype=dtype)

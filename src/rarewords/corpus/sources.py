@@ -6,6 +6,7 @@ import glob
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +18,8 @@ Compression = Literal["", "gz", "bz2", "xz", "zst"]
 SHARD_BYTES = 8 << 20
 
 _FORMATS: dict[str, Format] = {
-    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+    ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
 }  # fmt: skip
 _COMPRESSIONS: dict[str, Compression] = {
     ".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".lzma": "xz", ".zst": "zst", ".zstd": "zst",
@@ -67,13 +69,13 @@ def find_sources(texts: Sequence[str | Path], field: str = "text") -> list[Sourc
 
 
 def cut(sources: Sequence[Source], workers: int) -> list[Shard]:
-    """Shards of about :data:`SHARD_BYTES`; a file that cannot be entered in the middle is shared by chunks."""
+    """Shards of about :data:`SHARD_BYTES`; a file that cannot be entered midway is shared by chunks."""
     shards: list[Shard] = []
     for source in sources:
         if source.format in ("text", "jsonl") and not source.compression:
             pieces = max(1, round(source.size / SHARD_BYTES))
             edges = [source.size * piece // pieces for piece in range(pieces + 1)]
-            shards += [Shard(source, a, b) for a, b in zip(edges, edges[1:], strict=False) if b > a]
+            shards += [Shard(source, a, b) for a, b in pairwise(edges) if b > a]
         else:
             # Each of its workers reads all of the file and keeps its share; more than two rarely pays.
             of = min(max(1, workers), 1 + source.size // SHARD_BYTES)
@@ -90,7 +92,9 @@ def _expand(text: str) -> list[str]:
             raise InputError(f"{text} holds no text files; known are {', '.join(sorted(_IN_FOLDERS))}")
         return found
     if not Path(text).exists() and glob.has_magic(text):
-        found = sorted(name for name in glob.glob(text, recursive=True) if Path(name).is_file())
+        # Path.glob takes no absolute patterns.
+        names = glob.glob(text, recursive=True)  # noqa: PTH207
+        found = sorted(name for name in names if Path(name).is_file())
         if not found:
             raise InputError(f"no file matches {text}")
         return found

@@ -49,16 +49,14 @@ def _data_set(name: str, field: str, folder: Path) -> Path:
         with (
             whole_file(target) as temporary,
             temporary.open("w", encoding="utf-8", errors="replace") as stream,
+            progress(f"Fetching {path}", unit="documents") as bar,
         ):
-            with progress(f"Fetching {path}", unit="documents") as bar:
-                for row in rows:
-                    if field not in row:
-                        names = ", ".join(map(repr, row))
-                        raise InputError(
-                            f"{name} has no field {field!r}; it has {names}; choose with --field"
-                        )
-                    stream.write(str(row[field] or "") + "\n")
-                    bar.advance()
+            for row in rows:
+                if field not in row:
+                    names = ", ".join(map(repr, row))
+                    raise InputError(f"{name} has no field {field!r}; it has {names}; choose with --field")
+                stream.write(str(row[field] or "") + "\n")
+                bar.advance()
     except InputError:
         raise
     except Exception as error:

@@ -99,7 +99,7 @@ def _mark_used(folder: Path, tasks: list[Range], parts: list[Part]) -> None:
 
 
 def _number_sentences(folder: Path, tasks: list[Range], parts: list[Part]) -> int:
-    """For each part the store's row of each of its sentences, and for each row where it is; returns all rows."""
+    """For each part the store's row of each sentence, for each row where it is; returns how many rows."""
     target = row_file(folder / "sentences", 0).parent
     state = folder / "rows.json"
     if state.exists():

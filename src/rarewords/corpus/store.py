@@ -1,8 +1,8 @@
 """The finished store: how it lies on disk and how it is read.
 
-``words.arrow`` has one row per word, ordered by hash; ``contexts.arrow`` one row per sampled context, those of a
-word together, ordered by the hash of the context; ``sentences.arrow`` one row per block of 16 sentences, compressed
-against a dictionary of sentences. All are Arrow files, read through the
+``words.arrow`` has one row per word, ordered by hash; ``contexts.arrow`` one row per sampled context,
+those of a word together, ordered by the hash of the context; ``sentences.arrow`` one row per block of 16 sentences,
+compressed against a dictionary of sentences. All are Arrow files, read through the
 page cache, so that opening is instant whatever the size. ``store.json`` holds settings, totals and checksums.
 """
 
@@ -37,8 +37,8 @@ Array = npt.NDArray[Any]
 class Context:
     """A word in its surroundings.
 
-    ``left`` and ``right``: up to ``window`` words to each side, as in the vocabulary; ``sentence``: the sentence as
-    it was written; ``start``, ``end``: the characters of the word in it.
+    ``left`` and ``right``: up to ``window`` words to each side, as in the vocabulary; ``sentence``: the
+    sentence as it was written; ``start``, ``end``: the characters of the word in it.
     """
 
     left: tuple[str, ...]
@@ -54,9 +54,9 @@ class ContextArrays:
     """Contexts of many words as numbers, for training.
 
     ``word`` (contexts,): which of the asked words each belongs to; ``numbers`` (total,): the words of all
-    contexts, the word itself included, as numbers into :meth:`Store.vocabulary`; ``starts`` (contexts + 1,): where
-    each context starts in ``numbers``; ``position`` (contexts,): place of the word in its context; ``sentence``,
-    ``sentence_position`` (contexts,): where it was found.
+    contexts, the word itself included, as numbers into :meth:`Store.vocabulary`; ``starts`` (contexts + 1,):
+    where each context starts in ``numbers``; ``position`` (contexts,): place of the word in its context;
+    ``sentence``, ``sentence_position`` (contexts,): where it was found.
     """
 
     word: npt.NDArray[np.int64]
@@ -131,7 +131,7 @@ class Store:
         return 0 if number < 0 else int(self.words.take("count", np.array([number]))[0])
 
     def counts(self, min_count: int = 1) -> tuple[list[str], npt.NDArray[np.int64]]:
-        """Words that have contexts and occur at least ``min_count`` times, most frequent first, and their counts."""
+        """Words with contexts that occur ``min_count`` times or more, and their counts, the highest first."""
         counts = self.words.column("count")
         chosen = np.flatnonzero((counts >= min_count) & (self.words.column("contexts") > 0))
         words = self.words.strings("word")
@@ -197,14 +197,14 @@ class Store:
     def sentence_words(
         self, rows: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The words of sentences as numbers: all of them (total,), and where each sentence starts (rows + 1,)."""
+        """The words of sentences as numbers (total,), and where each sentence starts (rows + 1,)."""
         hashes, starts = self.sentence_hashes(rows)
         return self.words.search("hash", hashes), starts
 
     def sentence_hashes(
         self, rows: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-        """The words of sentences as hashes: all of them (total,), and where each sentence starts (rows + 1,)."""
+        """The words of sentences as hashes (total,), and where each sentence starts (rows + 1,)."""
         found = [
             split(block, lower_case=self.settings.lower_case, sentences=False)
             for block in blocks("\n".join([*self.sentences(rows), ""]))
@@ -271,7 +271,8 @@ class _Table:
         batches = rows // self._size
         numbers = np.unique(batches).tolist()
         if len(numbers) == 1:
-            return self._numbers(name, numbers[0])[rows - numbers[0] * self._size]
+            only: Array = self._numbers(name, numbers[0])[rows - numbers[0] * self._size]
+            return only
         result = np.zeros(len(rows), dtype=self._reader.schema.field(name).type.to_pandas_dtype())
         for batch in numbers:
             own = batches == batch

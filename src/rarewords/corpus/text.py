@@ -5,8 +5,9 @@
 ``e.g.``) and over the apostrophe of ``n't``. What follows another apostrophe is a word of its own: ``dog's``
 is ``dog`` and ``'s``, ``o'brien`` is ``o`` and ``brien``. Punctuation is no word; it stays in the sentence.
 
-**Sentences.** A sentence ends with its line, or after ``. ! ? …`` and closing quotes or brackets when space and
-something other than a lower-case letter follow; not after an abbreviation, an initial, or, before a number,
+**Sentences.** A sentence ends with its line, or after ``. ! ? …`` and closing quotes or brackets when space
+and then a digit or a letter that is not lower-case follow; not
+ after an abbreviation, an initial, or, before a number,
 ``No.``, ``vol.`` and the like. A sentence longer than 5000 characters is cut between two words.
 """
 
@@ -34,8 +35,8 @@ _ABBREVIATIONS = (
     "messrs mme mlle vs cf ca approx esp viz al ave blvd rd mt ft bros mss ser"
 )
 _BEFORE_NUMBERS = (
-    "no nos vol vols p pp fig figs eq eqs ch chap sec art pt op ed eds bk jan feb mar apr jun jul aug sep sept "
-    "oct nov dec c b d r fl circa"
+    "no nos vol vols p pp fig figs eq eqs ch chap sec art pt op ed eds bk jan feb mar apr jun jul aug sep "
+    "sept oct nov dec c b d r fl circa"
 )
 
 Int = npt.NDArray[np.int64]
@@ -247,15 +248,13 @@ def _sentence_starts(
     size = stop - first
     initials = touches & (at == stop + 1)
     single = touches & (at == stop) & (size == 1) & (kind[np.minimum(first, len(kind) - 1)] <= ch.LETTER)
-    hashes = _hash_spans_short(points, first, stop, size)
+    hashes = _hash_spans_short(points, first, size)
     title = touches & np.isin(hashes, _hash_set(_ABBREVIATIONS))
     number = touches & (head_kind == ch.DIGIT) & np.isin(hashes, _hash_set(_BEFORE_NUMBERS))
     return np.union1d(wide, after[~(initials | single | title | number)])
 
 
-def _hash_spans_short(
-    points: npt.NDArray[np.uint32], first: Int, stop: Int, size: Int
-) -> npt.NDArray[np.uint64]:
+def _hash_spans_short(points: npt.NDArray[np.uint32], first: Int, size: Int) -> npt.NDArray[np.uint64]:
     """Lower-case hashes of spans of at most 8 characters; longer ones get 0, no abbreviation is so long."""
     power, _ = powers(8)
     sums = np.zeros(len(first), dtype=np.uint64)
