@@ -1,8 +1,8 @@
 """The finished store: how it lies on disk and how it is read.
 
 ``words.arrow`` has one row per word, ordered by hash; ``contexts.arrow`` one row per sampled context,
-those of a word together, ordered by the hash of the context; ``sentences.arrow`` one row per block of 16 sentences,
-compressed against a dictionary of sentences. All are Arrow files, read through the
+those of a word together, ordered by the hash of the context; ``sentences.arrow`` one row per block of 16
+sentences, compressed against a dictionary of sentences. All are Arrow files, read through the
 page cache, so that opening is instant whatever the size. ``store.json`` holds settings, totals and checksums.
 """
 

@@ -6,9 +6,8 @@
 is ``dog`` and ``'s``, ``o'brien`` is ``o`` and ``brien``. Punctuation is no word; it stays in the sentence.
 
 **Sentences.** A sentence ends with its line, or after ``. ! ? …`` and closing quotes or brackets when space
-and then a digit or a letter that is not lower-case follow; not
- after an abbreviation, an initial, or, before a number,
-``No.``, ``vol.`` and the like. A sentence longer than 5000 characters is cut between two words.
+and then a digit or a letter that is not lower-case follow; not after an
+abbreviation, an initial, or, before a number, ``No.``, ``vol.`` and the like. A sentence longer than 5000 characters is cut between two words.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ def entry_pattern(rule: str, lower_case: bool) -> re.Pattern[str]:
     if rule == "english":
         letters = "a-z" if lower_case else "A-Za-z"
         return re.compile(rf"(?=.{{1,{MAX_WORD}}}$)[.-]*[{letters}][{letters}.-]*")
-    return re.compile(rf"(?=.{{1,{MAX_WORD}}}$)\W*[^\W\d_].*")
+    return re.compile(rf"(?=.{{1,{MAX_WORD}}}$).*[^\W\d_].*")
 
 
 def _points(text: str) -> npt.NDArray[np.uint32]:
@@ -177,6 +176,8 @@ def _word_flags(
         long = two & np.isin(pair, [ord(a) * 128 + ord(b) for a, b in ("re", "ve", "ll")])
         clitics = apostrophe[short | long]
         inside[clitics] = True
+        # Such an ending ends the word: dog's-eye is dog, 's and eye.
+        inside[clitics + 2 + long[short | long]] = False
 
     starts, ends = inside.copy(), inside.copy()
     starts[1:] &= ~inside[:-1]
