@@ -7,8 +7,8 @@
 The baseline does what the authors' preprocessing does, written plainly: shuffle the lines, tokenize each with
 NLTK and lower-case it, count the words, cut the vocabulary into 25 buckets, and go through the tokenized text
 once for each bucket, collecting up to 1000 distinct contexts of each of its words. Both sides read the same
-file and write their result to disk. Where NLTK's sentence model is not installed, the baseline splits sentences
-with an untrained one, which is the same work.
+file and write their result to disk. Where NLTK's sentence model is not installed, the baseline splits
+sentences with an untrained one, which is the same work.
 """
 
 from __future__ import annotations

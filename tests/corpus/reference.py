@@ -6,14 +6,92 @@ Nothing here uses the package: characters are looked at one by one, contexts are
 import unicodedata
 from collections import Counter, defaultdict
 
-ABBREVIATIONS = set(
-    "mr mrs ms mx dr prof st ste sr jr lt col gen maj capt cpt sgt cpl cmdr adm rev fr hon gov sen rep pres "
-    "messrs mme mlle vs cf ca approx esp viz al ave blvd rd mt ft bros mss ser".split()
-)
-BEFORE_NUMBERS = set(
-    "no nos vol vols p pp fig figs eq eqs ch chap sec art pt op ed eds bk jan feb mar apr jun jul aug sep "
-    "sept oct nov dec c b d r fl circa".split()
-)
+ABBREVIATIONS = {
+    "mr",
+    "mrs",
+    "ms",
+    "mx",
+    "dr",
+    "prof",
+    "st",
+    "ste",
+    "sr",
+    "jr",
+    "lt",
+    "col",
+    "gen",
+    "maj",
+    "capt",
+    "cpt",
+    "sgt",
+    "cpl",
+    "cmdr",
+    "adm",
+    "rev",
+    "fr",
+    "hon",
+    "gov",
+    "sen",
+    "rep",
+    "pres",
+    "messrs",
+    "mme",
+    "mlle",
+    "vs",
+    "cf",
+    "ca",
+    "approx",
+    "esp",
+    "viz",
+    "al",
+    "ave",
+    "blvd",
+    "rd",
+    "mt",
+    "ft",
+    "bros",
+    "mss",
+    "ser",
+}
+BEFORE_NUMBERS = {
+    "no",
+    "nos",
+    "vol",
+    "vols",
+    "p",
+    "pp",
+    "fig",
+    "figs",
+    "eq",
+    "eqs",
+    "ch",
+    "chap",
+    "sec",
+    "art",
+    "pt",
+    "op",
+    "ed",
+    "eds",
+    "bk",
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "sept",
+    "oct",
+    "nov",
+    "dec",
+    "c",
+    "b",
+    "d",
+    "r",
+    "fl",
+    "circa",
+}
 LINE_ENDS = "\n\r\x0b\x0c\x85\u2028\u2029"
 DROPPED = "\xad\u200b\u2060\ufeff"
 MULTIPLIER = 0xD6E8FEB86659FD93
@@ -57,10 +135,7 @@ def spans(line):
             if is_digit(before) and is_digit(after):
                 return True
             return (
-                is_letter(before)
-                and is_letter(after)
-                and not is_plain(at(i - 2))
-                and not is_plain(at(i + 2))
+                is_letter(before) and is_letter(after) and not is_plain(at(i - 2)) and not is_plain(at(i + 2))
             )
         if c in "'’":
             return before in "nN" and after in "tT" and not is_plain(at(i + 2))

@@ -5,6 +5,7 @@ import csv
 import gzip
 import json
 import lzma
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +21,7 @@ from rarewords.errors import InputError
 
 PACK = {"": lambda b: b, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress,
         ".zst": lambda b: zstandard.compress(b)}  # fmt: skip
-DOCUMENTS = ["First document.\nWith two lines, and a \"quote\".", "Zweites Dokument: naïve Ωmega 😀.", "third"]
+DOCUMENTS = ['First document.\nWith two lines, and a "quote".', "Zweites Dokument: naïve Ωmega 😀.", "third"]
 
 
 def write(path, kind, pack):
@@ -70,7 +71,7 @@ def test_byte_ranges_read_every_line_once(tmp_path_factory, text, edges):
     path.write_text(text)
     source = Source(str(path), "text", "", "text", len(text), 0)
     edges = sorted({0, len(text), *(edge for edge in edges if edge < len(text))})
-    shards = [Shard(source, a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    shards = [Shard(source, a, b) for a, b in pairwise(edges)]
     expected = text if not text or text.endswith("\n") else text + "\n"
     assert text_of(shards) == expected
 
@@ -124,7 +125,10 @@ def test_broken_utf8_in_json_and_csv_is_counted_too(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(b'{"text": "bad \xff"}\n{"text": "\\ud800 half"}\n{"text": null}\n')
     (tmp_path / "b.csv").write_bytes(b"text\nbad \xff\n")
     found = [chunk for shard in cut(find_sources([tmp_path]), 1) for chunk in read_shard(shard)]
-    assert [(text, replaced) for _, text, replaced in found] == [("bad \ufffd\n? half\n", 1), ("bad \ufffd\n", 1)]
+    assert [(text, replaced) for _, text, replaced in found] == [
+        ("bad \ufffd\n? half\n", 1),
+        ("bad \ufffd\n", 1),
+    ]
 
 
 @pytest.mark.parametrize(

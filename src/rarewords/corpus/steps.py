@@ -27,7 +27,7 @@ from rarewords.corpus.merge import (
     sentences_of,
     used_file,
 )
-from rarewords.corpus.part import Part, Totals
+from rarewords.corpus.part import Part, Totals, save
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.store import SENTENCES_PER_BLOCK
 from rarewords.corpus.write import write_store
@@ -88,7 +88,7 @@ def _mark_used(folder: Path, tasks: list[Range], parts: list[Part]) -> None:
         return
     with whole_folder(target) as temporary:
         for place, part in enumerate(parts):
-            np.zeros(part.sentence_count, dtype=np.bool_).tofile(temporary / f"{place:06d}")
+            save(temporary / f"{place:06d}", np.zeros(part.sentence_count), "?")
         for task in tasks:
             part_of = load(task.out, "context_part", "<u4")
             sentence = load(task.out, "context_sentence", "<u4")
@@ -107,7 +107,7 @@ def _number_sentences(folder: Path, tasks: list[Range], parts: list[Part]) -> in
     base = 0
     target.mkdir(parents=True, exist_ok=True)
     for place, part in enumerate(parts):
-        np.zeros(part.sentence_count, dtype="<u4").tofile(target / f"{place:06d}")
+        save(target / f"{place:06d}", np.zeros(part.sentence_count), "<u4")
     with (folder / "part").open("wb") as part_of, (folder / "local").open("wb") as local_of:
         for task in tasks:
             row = load(task.out, "row", "<i8") + base
@@ -119,8 +119,8 @@ def _number_sentences(folder: Path, tasks: list[Range], parts: list[Part]) -> in
                     rows = np.memmap(target / f"{place:06d}", dtype="<u4", mode="r+")
                     rows[local[own]] = row[own]
                     del rows
-            load(task.out, "part", "<u4").tofile(part_of)
-            load(task.out, "local", "<u4").tofile(local_of)
+            part_of.write((task.out / "part").read_bytes())
+            local_of.write((task.out / "local").read_bytes())
             base += (task.out / "part").stat().st_size // 4
     if base >= 2**32:
         raise InputError("the sample needs more than 4 thousand million sentences; use fewer --contexts")

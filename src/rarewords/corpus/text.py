@@ -6,8 +6,8 @@
 is ``dog`` and ``'s``, ``o'brien`` is ``o`` and ``brien``. Punctuation is no word; it stays in the sentence.
 
 **Sentences.** A sentence ends with its line, or after ``. ! ? …`` and closing quotes or brackets when space
-and then a digit or a letter that is not lower-case follow; not after an
-abbreviation, an initial, or, before a number, ``No.``, ``vol.`` and the like. A sentence longer than 5000 characters is cut between two words.
+and then a digit or a letter that is not lower-case follow; not after an abbreviation, an initial, or, before a
+number, ``No.``, ``vol.`` and the like. A sentence longer than 5000 characters is cut between two words.
 """
 
 from __future__ import annotations
@@ -172,12 +172,13 @@ def _word_flags(
         one, two = ~plain[apostrophe + 2], plain[apostrophe + 2] & ~plain[apostrophe + 3]
         inside[apostrophe[(around[0] == ord("n")) & (around[1] == ord("t")) & one]] = True
         short = one & np.isin(around[1], [ord(c) for c in "sdm"])
-        pair = around[1] * 128 + around[2]
-        long = two & np.isin(pair, [ord(a) * 128 + ord(b) for a, b in ("re", "ve", "ll")])
+        long = np.zeros(len(apostrophe), dtype=np.bool_)
+        for first, second in ("re", "ve", "ll"):
+            long |= two & (around[1] == ord(first)) & (around[2] == ord(second))
         clitics = apostrophe[short | long]
-        inside[clitics] = True
-        # Such an ending ends the word: dog's-eye is dog, 's and eye.
+        # Such an ending ends the word: dog's-eye is dog, 's and eye; another may follow at once.
         inside[clitics + 2 + long[short | long]] = False
+        inside[clitics] = True
 
     starts, ends = inside.copy(), inside.copy()
     starts[1:] &= ~inside[:-1]
