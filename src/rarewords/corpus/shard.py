@@ -41,7 +41,7 @@ def make_part(text: str, replaced: int, settings: CorpusSettings, folder: Path) 
     chosen = smallest_distinct(word_numbers[candidates], all_hashes[candidates], settings.contexts)
     chosen = candidates[chosen]
     starts = offsets(sizes)
-    sentence = np.searchsorted(starts, chosen, side="right") - 1
+    sentence = np.repeat(np.arange(len(sizes)), sizes)[chosen]
     position = chosen - starts[sentence]
 
     # Sentences that no sampled context needs are not kept.
