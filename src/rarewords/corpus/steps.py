@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -33,7 +33,7 @@ from rarewords.corpus.store import SENTENCES_PER_BLOCK
 from rarewords.corpus.write import write_store
 from rarewords.errors import InputError
 from rarewords.files import whole_file, whole_folder, write_json
-from rarewords.progress import progress
+from rarewords.progress import Bar, progress
 
 _DICTIONARY_SENTENCES = 2048
 
@@ -69,8 +69,9 @@ def merge_parts(
         for number, low in enumerate(range(0, rows, step))
     ]
     _run("Packing sentences", engine, pack_sentences, packs)
-    with whole_folder(out, replace=replace) as temporary:
-        results = [task.out for task in words], [task.out for task in packs]
+    title, steps = "Writing the store", len(words) + len(packs)
+    with whole_folder(out, replace=replace) as temporary, progress(title, steps, "ranges") as bar:
+        results = _watched(words, bar), _watched(packs, bar)
         write_store(temporary, settings, totals, *results, rows, dictionary)
 
 
@@ -80,6 +81,12 @@ def _run(title: str, engine: Engine, function: Callable[[Range], Path], tasks: l
     with progress(title, total=len(tasks), unit="ranges") as bar:
         for _ in engine.map(function, tasks):
             bar.advance()
+
+
+def _watched(tasks: list[Range], bar: Bar) -> Iterator[Path]:
+    for task in tasks:
+        yield task.out
+        bar.advance()
 
 
 def _mark_used(folder: Path, tasks: list[Range], parts: list[Part]) -> None:
