@@ -23,6 +23,7 @@ from rarewords.ota.settings import OtaSettings
 _RIDGE = 0.01  # of the mean squared length of the features; .001 and .1 are worse on words left out
 _DAMPING = 0.3  # of the mean curvature
 _WORDS_AT_A_TIME = 250
+_WORDS_PER_DIMENSION = 16
 _PURPOSE = {"words": -1, "context": -2, "probes": -3}  # seeds' namespaces, no token has such an id
 
 
@@ -60,7 +61,7 @@ class Prior:
         order = torch.argsort(
             draw(key, torch.arange(len(ids), device=model.device), 2**31)[:, 0], stable=True
         )
-        chosen = ids[order[: settings.inverse_words]]
+        chosen = ids[order[: settings.inverse_words or _WORDS_PER_DIMENSION * model.dim]]
         weights = states = curvature = None
         forwards = backwards = 0
         if settings.start == "inverse":

@@ -33,7 +33,8 @@ class OtaSettings:
     :param learning_rate: Adam's.
     :param tolerance: ``lbfgs`` is done with a word once five steps lower its distance by less than this
         fraction; 0 always takes all steps.
-    :param inverse_words: how many one-piece words the inverse start is fitted on.
+    :param inverse_words: how many one-piece words the inverse start is fitted on; None takes 16 for each
+        dimension of the vectors.
     :param curvature_probes: how many random directions the shared curvature is measured with; 0 does without.
     """
 
@@ -42,12 +43,12 @@ class OtaSettings:
     layers: tuple[int, ...] | None = None
     side: str = "both"
     solver: str = "lbfgs"
-    iterations: int = 40
-    contexts_per_step: int = 4
+    iterations: int = 80
+    contexts_per_step: int = 2
     fresh: bool = False
     learning_rate: float = 1e-3
     tolerance: float = 0.02
-    inverse_words: int = 5000
+    inverse_words: int | None = None
     curvature_probes: int = 2000
     seed: int = 0
 
@@ -57,7 +58,7 @@ class OtaSettings:
         _one_of("side", self.side, SIDES)
         _one_of("solver", self.solver, SOLVERS)
         for name in ("iterations", "contexts_per_step", "inverse_words"):
-            if getattr(self, name) < 1:
+            if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.curvature_probes < 0:
             raise InputError(f"curvature_probes must not be negative, it is {self.curvature_probes}")
