@@ -84,7 +84,7 @@ def curves(model: LanguageModel, arguments: argparse.Namespace) -> None:
     result: dict[str, Any] = {**machine(model), "words": len(words), "seed": arguments.seed, "curves": {}}
     done: dict[str, Curve] = {}
     for label, (settings, marks) in plans.items():
-        wanted = [mark for mark in marks if mark <= settings.iterations]
+        wanted = sorted({*(mark for mark in marks if mark < settings.iterations), settings.iterations})
         done[label] = measure(model, words, settings, label=label, marks=wanted)
         curve = done[label]
         say(

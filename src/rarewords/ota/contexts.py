@@ -50,11 +50,15 @@ def _shift(number: Tensor, bits: int) -> Tensor:
 class Frame:
     """What stands around a word: ``before``, a random word or none, the word, another or none, ``after``.
 
+    All on the model's device, so that making sequences never waits for a copy.
+
+    :param before: *Shape:* (places,)
+    :param after: *Shape:* (places,)
     :param fillers: the ids random words are drawn from; empty for the static frame. *Shape:* (choices,)
     """
 
-    before: tuple[int, ...]
-    after: tuple[int, ...]
+    before: Tensor
+    after: Tensor
     fillers: Tensor
 
     @classmethod
@@ -64,7 +68,8 @@ class Frame:
         fillers = sorted(model.whole_words.values()) if contexts == "random" else []
         if contexts == "random" and not fillers:
             raise InputError(f"{model.name} has no whole words to draw contexts from; use contexts=static")
-        return cls(start, (*model.pieces("."), *end), torch.tensor(fillers, device=model.device))
+        parts = (start, (*model.pieces("."), *end), fillers)
+        return cls(*(torch.tensor(part, dtype=torch.long, device=model.device) for part in parts))
 
     @property
     def left(self) -> int:
@@ -86,15 +91,11 @@ class Frame:
         """
         words, contexts = len(pieces), len(counters)
         middle = pieces.repeat(contexts, 1)
-        parts = [self._fixed(self.before, words * contexts, pieces.device), middle]
-        parts.append(self._fixed(self.after, words * contexts, pieces.device))
+        before, after = (part.expand(len(middle), -1) for part in (self.before, self.after))
+        parts = [before, middle, after]
         if len(self.fillers):
             pairs = torch.stack([2 * counters, 2 * counters + 1], dim=1).flatten()
             drawn = self.fillers[draw(keys, pairs, len(self.fillers))].view(contexts, 2, words)
             parts.insert(1, drawn[:, 0].reshape(-1, 1))
             parts.insert(3, drawn[:, 1].reshape(-1, 1))
         return torch.cat(parts, dim=1)
-
-    @staticmethod
-    def _fixed(ids: tuple[int, ...], rows: int, device: torch.device) -> Tensor:
-        return torch.tensor(ids, dtype=torch.long, device=device).expand(rows, len(ids))
