@@ -138,16 +138,24 @@ def test_the_large_model_fills_blanks(large_model_folder):
 @pytest.mark.parametrize(
     ("pattern", "word", "says"),
     [
-        ("no slot _ .", "lime", "needs one <W> and one _"),
-        ("<W> without a blank", "lime", "needs one <W> and one _"),
-        ("<W> is a _ _", "lime", "needs one <W> and one _"),
-        ("<W> is a _ .", " ", "is empty"),
+        ("no slot _ .", "lime", "no <W> for 'lime'"),
+        ("<W> and <W> is a _ .", "lime", "at most one <W>"),
+        ("<W> without a blank", "lime", "needs one _ that stands alone"),
+        ("<W> is a _ _", "lime", "needs one _ that stands alone"),
+        ("<W> is a _ .", " ", "keyword is empty"),
         ("<W> is a _ .", "word " * 600, "takes at most"),
     ],
 )
 def test_bad_patterns_are_explained(lm, pattern, word, says):
     with pytest.raises(InputError, match=says):
         lm.fill([Query(pattern, word)])
+
+
+def test_a_pattern_without_a_keyword_is_answered_as_it_stands(lm):
+    asked = lm.fill([Query("a bicycle is a _ .")], top_k=10)
+    np.testing.assert_array_equal(asked.ids, lm.fill([Query("a <W> is a _ .", "bicycle")], top_k=10).ids)
+    with pytest.raises(InputError, match="needs a <W>"):
+        lm.fill([Query("a bicycle is a _ .", vector=np.zeros(384, dtype=np.float32))])
 
 
 def test_a_vector_of_the_wrong_size_is_refused(lm):

@@ -41,13 +41,13 @@ _HEADS = (
 class Query:
     """A pattern and the keyword that goes into it.
 
-    :param pattern: text with one ``<W>`` and one ``_``, such as ``"a <W> is a kind of _ ."``
+    :param pattern: text with one ``_`` and at most one ``<W>``, such as ``"a <W> is a kind of _ ."``
     :param vector: what stands for the keyword; its own pieces when there is none. *Shape:* (dim,)
     :param slash: show both, ``kumquat / <vector>``, instead of the vector alone.
     """
 
     pattern: str
-    word: str
+    word: str = ""
     vector: np.ndarray | Tensor | None = None
     slash: bool = False
 
@@ -259,6 +259,8 @@ class LanguageModel:
 
     def _encode(self, queries: Sequence[Query]) -> list[EncodedBlank]:
         for query in queries:
+            if query.vector is not None and not query.word:
+                raise InputError(f"a vector needs a <W> to stand for; {query.pattern!r} has none")
             if query.vector is not None and tuple(query.vector.shape) != (self.dim,):
                 raise InputError(
                     f"the vector for {query.word!r} has shape {tuple(query.vector.shape)}, "

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 _SECONDS_BETWEEN_LINES = 10.0
+_SECONDS_WORTH_A_LINE = 3.0
 _enabled = False
 
 
@@ -69,7 +70,7 @@ class _Silent:
 class _Lines:
     def __init__(self, title: str, total: float | None, unit: str) -> None:
         self._title, self._total, self._unit = title, total, unit
-        self._done, self._note = 0.0, ""
+        self._done, self._note, self._spoken = 0.0, "", False
         self._started = self._printed = time.monotonic()
 
     def advance(self, amount: float = 1.0) -> None:
@@ -84,10 +85,11 @@ class _Lines:
         self._total = total
 
     def finish(self) -> None:
-        self._print(final=True)
+        if self._spoken or time.monotonic() - self._started > _SECONDS_WORTH_A_LINE:
+            self._print(final=True)
 
     def _print(self, *, final: bool) -> None:
-        self._printed = time.monotonic()
+        self._printed, self._spoken = time.monotonic(), True
         seconds = self._printed - self._started
         rate = self._done / seconds if seconds > 0 else 0.0
         unit = f" {self._unit}" if self._unit else ""

@@ -23,7 +23,8 @@ _BEFORE = "a "
 class EncodedBlank:
     """A pattern as token ids, special tokens included.
 
-    ``ids[blank]`` is the mask. ``ids[word_start:word_end]`` are the pieces of the keyword.
+    ``ids[blank]`` is the mask. ``ids[word_start:word_end]`` are the pieces of the keyword, none where the
+    pattern has no keyword.
     """
 
     ids: tuple[int, ...]
@@ -117,7 +118,8 @@ class Tokens:
     def encode_blanks(self, patterns: Sequence[str], words: Sequence[str]) -> list[EncodedBlank]:
         """Put each word into its pattern and tokenize the whole as running text.
 
-        A pattern has one ``<W>`` for the keyword and one ``_`` for the blank: ``"a <W> is a kind of _ ."``.
+        A pattern has one ``_`` for the blank and at most one ``<W>`` for the keyword:
+        ``"a <W> is a kind of _ ."``. A pattern without ``<W>`` goes with an empty word.
         """
         texts, spans = [], []
         for pattern, word in zip(patterns, words, strict=True):
@@ -139,17 +141,23 @@ class Tokens:
                 for place, (left, right) in enumerate(offsets)
                 if right > left and right > first and left < end and place != blank
             ]
-            if not inside:
+            if not inside and end > start:
                 raise InputError(f"the tokenizer drops the word {text[start:end]!r} altogether")
-            result.append(EncodedBlank(tuple(ids), blank, inside[0], inside[-1] + 1))
+            first_piece, last_piece = (inside[0], inside[-1]) if inside else (0, -1)
+            result.append(EncodedBlank(tuple(ids), blank, first_piece, last_piece + 1))
         return result
 
     def _fill_slots(self, pattern: str, word: str) -> tuple[str, int]:
-        if pattern.count(WORD_SLOT) != 1 or len(BLANK.findall(pattern)) != 1:
-            raise InputError(f"a pattern needs one {WORD_SLOT} and one _ that stands alone: {pattern!r}")
-        if not word.strip():
-            raise InputError("the keyword of a pattern is empty")
+        if pattern.count(WORD_SLOT) > 1 or len(BLANK.findall(pattern)) != 1:
+            raise InputError(
+                f"a pattern needs one _ that stands alone and at most one {WORD_SLOT}: {pattern!r}"
+            )
+        if (WORD_SLOT in pattern) != bool(word.strip()):
+            reason = "its keyword is empty" if WORD_SLOT in pattern else f"it has no {WORD_SLOT} for {word!r}"
+            raise InputError(f"the pattern {pattern!r} cannot be used: {reason}")
         masked = BLANK.sub(lambda _: self.mask_token, pattern)
+        if not word:
+            return masked, 0
         start = masked.index(WORD_SLOT)
         return masked.replace(WORD_SLOT, word), start
 

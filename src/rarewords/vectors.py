@@ -232,6 +232,12 @@ class WordVectors:
             )
 
 
+def open_vectors(path: str | Path) -> WordVectors:
+    """Open vectors of either format: .txt, .vec, .w2v and .gz are word2vec text, the rest safetensors."""
+    text = Path(path).name.endswith((".txt", ".vec", ".w2v", ".gz"))
+    return WordVectors.load_word2vec(path) if text else WordVectors.load(path)
+
+
 def read_words(path: str | Path) -> list[str]:
     """The words of a file, one a line; what follows a tab is left out, as are empty lines and ``#`` lines."""
     try:

@@ -12,6 +12,9 @@ from typing import Annotated
 
 import typer
 
+from rarewords.cli.ask import ask
+from rarewords.cli.demo import demo
+from rarewords.cli.inject import inject
 from rarewords.errors import InputError
 
 app = typer.Typer(
@@ -44,6 +47,11 @@ def _common(
     from rarewords import progress
 
     progress.enable(not quiet)
+
+
+app.command("ask")(ask)
+app.command("inject")(inject)
+app.command("demo")(demo)
 
 
 def main() -> None:

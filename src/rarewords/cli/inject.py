@@ -1,0 +1,44 @@
+"""``rarewords inject``: word vectors into a model folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rarewords.cli.options import AsJson, Model, print_json
+
+
+def inject(
+    vectors: Annotated[
+        Path, typer.Option(help="Word vectors: .safetensors, or word2vec text (.txt, .vec, .gz).")
+    ],
+    out: Annotated[Path, typer.Option(help="The new model folder; must not exist or be empty.")],
+    model: Model = "default",
+    predictable: Annotated[bool, typer.Option(help="Let the model answer with the new words.")] = False,
+    existing: Annotated[
+        str, typer.Option(help="For words the vocabulary already holds: refuse, replace or skip.")
+    ] = "refuse",
+    slash: Annotated[
+        bool,
+        typer.Option(help="Name the tokens `<word>`, to be written behind the word: `kumquat / <kumquat>`."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put word vectors into a model and save it as an ordinary Hugging Face folder.
+
+    The folder loads with plain transformers. Text without the new words gives the same outputs as before.
+    """
+    from rarewords.injection import inject_folder
+    from rarewords.vectors import open_vectors
+
+    done = inject_folder(
+        model, open_vectors(vectors), out, predictable=predictable, existing=existing, slash=slash
+    )
+    if as_json:
+        print_json({"folder": str(out), "ids": done.ids, "replaced": done.replaced, "skipped": done.skipped})
+        return
+    typer.echo(
+        f"{out}: {len(done.ids):,} words, {len(done.replaced)} of them replaced; {len(done.skipped)} skipped"
+    )

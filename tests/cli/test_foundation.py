@@ -1,0 +1,136 @@
+"""The commands of the foundation, run as processes: what they print, and what they say of mistakes."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from rarewords import WordVectors, __version__
+from rarewords.bundled import bundled_model
+from tests.cli.run import rarewords, refused
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    path = tmp_path / "v.safetensors"
+    WordVectors(["kumquat", "salsify"], np.full((2, 384), 0.01, dtype=np.float32)).save(path)
+    return path
+
+
+def test_help_and_version_answer_without_loading_torch():
+    assert rarewords("--version").stdout.strip() == __version__
+    shown = rarewords("--help").stdout
+    for command in ("ask", "inject", "demo"):
+        assert command in shown
+    code = "import sys; import rarewords.cli.app; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_real_process_prints_one_line_and_exits_with_2():
+    command = [sys.executable, "-m", "rarewords", "ask", "no blank here"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("rarewords: a pattern needs one _")
+    assert done.stderr.count("\n") == 1
+
+
+def test_ask_answers_in_text_and_json():
+    assert "bike" in rarewords("ask", "a bicycle is a _ .").stdout
+    answer = json.loads(rarewords("ask", "a bicycle is a _ .", "--json", "--top", "3").stdout)
+    assert len(answer[0]["answers"]) == 3
+    assert 0 < answer[0]["answers"][0]["probability"] <= 1
+
+
+def test_demo_shows_frequent_and_rare_words():
+    shown = rarewords("demo").stdout
+    assert "ku ##m ##qua ##t" in shown
+    assert "instrument" in shown
+
+
+def test_inject_makes_a_folder_and_takes_word2vec_text_too(tmp_path, vectors):
+    done = json.loads(rarewords("inject", "--vectors", vectors, "--out", tmp_path / "a", "--json").stdout)
+    assert done["ids"] == {"kumquat": 30522, "salsify": 30523}
+    WordVectors.load(vectors).save_word2vec(tmp_path / "v.txt")
+    rarewords("inject", "--vectors", tmp_path / "v.txt", "--out", tmp_path / "b")
+    assert (tmp_path / "a" / "model.safetensors").read_bytes() == (
+        tmp_path / "b" / "model.safetensors"
+    ).read_bytes()
+    shown = rarewords("ask", "a kumquat is a _ .", "--model", tmp_path / "b")
+    assert shown.stdout.startswith("a kumquat is a _ .")
+
+
+def test_mistakes_are_one_line_and_exit_code_2(tmp_path):
+    out = tmp_path / "out"
+    assert "does not exist" in refused("ask", "a _ .", "--model", tmp_path / "missing")
+    assert "no config.json" in refused("ask", "a _ .", "--model", tmp_path)
+    assert "one _ that stands alone" in refused("ask", "no blank here")
+    assert "unknown device" in refused("ask", "a _ .", "--device", "abacus")
+    assert "nothing.safetensors does not exist" in refused(
+        "inject", "--vectors", tmp_path / "nothing.safetensors", "--out", out
+    )
+    WordVectors(["kumquat"], np.ones((1, 3), dtype=np.float32)).save(tmp_path / "small")
+    assert "size 3, but the model takes size 384" in refused(
+        "inject", "--vectors", tmp_path / "small", "--out", out
+    )
+    (tmp_path / "nan.txt").write_text("kumquat " + " ".join(["nan"] * 384) + "\n")
+    assert "NaN or infinite" in refused("inject", "--vectors", tmp_path / "nan.txt", "--out", out)
+    row = " ".join(["0.1"] * 384)
+    (tmp_path / "twice.txt").write_text(f"kumquat {row}\nkumquat {row}\n")
+    assert "given twice" in refused("inject", "--vectors", tmp_path / "twice.txt", "--out", out)
+    (tmp_path / "known.txt").write_text(f"world {row}\n")
+    assert "already holds 'world'" in refused("inject", "--vectors", tmp_path / "known.txt", "--out", out)
+    assert not out.exists()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_target_that_is_not_free_is_refused_and_left_alone(tmp_path, vectors):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "mine").write_text("keep")
+    assert "not empty" in refused("inject", "--vectors", vectors, "--out", out)
+    assert (out / "mine").read_text() == "keep"
+    assert "is a file" in refused("inject", "--vectors", vectors, "--out", vectors)
+    assert "cannot be created" in refused("inject", "--vectors", vectors, "--out", vectors / "x")
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("mount"), reason="needs root to mount a small file system"
+)
+def test_a_full_disk_and_a_read_only_one_are_one_line_and_leave_nothing(tmp_path, vectors, monkeypatch):
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(small)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("this machine does not let the test mount a small file system")
+    try:
+        assert "no space left" in refused("inject", "--vectors", vectors, "--out", small / "out")
+        assert list(small.iterdir()) == []
+        monkeypatch.setenv("RAREWORDS_CACHE", str(small / "cache"))
+        assert "no space left" in refused("ask", "a _ .")
+        monkeypatch.undo()
+        left = [
+            path
+            for path in (small / "cache" / "models").rglob("*")
+            if path.is_file() and path.suffix != ".lock"
+        ]
+        assert left == []
+        subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)
+        assert "cannot be written" in refused("inject", "--vectors", vectors, "--out", small / "new" / "out")
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_a_damaged_cache_is_mended_on_the_way(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAREWORDS_CACHE", str(tmp_path))
+    rarewords("ask", "a _ .")
+    weights = next(tmp_path.rglob("model.safetensors"))
+    assert weights.parent.name == bundled_model().name
+    weights.write_bytes(weights.read_bytes()[: 1 << 20])
+    assert rarewords("ask", "a bicycle is a _ .").stdout
+    assert weights.stat().st_size > 80_000_000
