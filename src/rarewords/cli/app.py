@@ -15,6 +15,7 @@ import typer
 from rarewords.cli.ask import ask
 from rarewords.cli.demo import demo
 from rarewords.cli.inject import inject
+from rarewords.cli.wnlampro import app as wnlampro
 from rarewords.errors import InputError
 
 app = typer.Typer(
@@ -52,6 +53,7 @@ def _common(
 app.command("ask")(ask)
 app.command("inject")(inject)
 app.command("demo")(demo)
+app.add_typer(wnlampro, name="wnlampro")
 
 
 def main() -> None:

@@ -83,8 +83,8 @@ class PredictionCache:
 def query_keys(lm: LanguageModel, asked: Sequence[tuple[Query, tuple[int, ...]]], depth: int) -> list[bytes]:
     """What each query asks, of which model and how deep, in 16 bytes.
 
-    The targets belong to it, for their places are exact. The device and the batches are left out: they
-    make no difference to those places.
+    The targets belong to it, for it is their ranks that are exact. The device and the batches are left out:
+    they make no difference to those.
     """
     vocabulary = hashlib.sha256(repr(sorted(lm.tokenizer.get_vocab().items())).encode()).hexdigest()
     model = "\t".join((lm.fingerprint, vocabulary, str(lm.dtype), str(depth))).encode()

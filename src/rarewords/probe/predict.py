@@ -1,8 +1,8 @@
 """The first answers to many queries: batched, sharded, cached, and always in the same order.
 
 In float32 the last digits of a logit depend on what else is in the batch and on the machine, and two
-answers that are nearly equally probable may change places. Where a target's place hangs on such digits the
-query is computed again in float64, so that ranks do not depend on batch size, order, sharding or device.
+answers that are nearly equally probable may change places. Where a rank or a precision hangs on such digits
+the query is computed again in float64, so that neither depends on batch size, order, sharding or device.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import torch
 
 from rarewords.lm import Answers, LanguageModel, Query
 from rarewords.probe.cache import PredictionCache, query_keys
+from rarewords.probe.result import RANK_LIMIT
 from rarewords.progress import Bar, progress
 
 # Log-probabilities of the same query in float32 differ by up to 7e-6 between batch sizes; four times that.
@@ -38,7 +39,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Asked:
-    """A query and the token ids of the answers that count, whose places must be exact."""
+    """A query and the token ids of the answers that count."""
 
     query: Query
     targets: tuple[int, ...]
@@ -74,12 +75,18 @@ class Predictor:
         return ids
 
     def _undecided(self, asked: Sequence[Asked], answers: Answers) -> list[int]:
-        """The queries where a target and another answer are too close to call."""
-        close = -np.diff(answers.log_probs, axis=1) < CLOSE
+        """The queries where last digits decide the place of the first target or the hits in front.
+
+        Places beyond the rank limit count for no figure and are left as they are.
+        """
+        close = -np.diff(answers.log_probs[:, : RANK_LIMIT + 1], axis=1) < CLOSE
         undecided = []
         for i in np.flatnonzero(close.any(axis=1)).tolist():
-            wanted = np.isin(answers.ids[i], asked[i].targets)
-            if (close[i] & (wanted[1:] != wanted[:-1])).any():
+            wanted = np.isin(answers.ids[i, : RANK_LIMIT + 1], asked[i].targets)
+            first = int(wanted.argmax())
+            # Between places j and j + 1: around the first target, and at the ends of the first 3 and 10.
+            borders = np.array([j for j in (first - 1, first, 2, 9) if 0 <= j < close.shape[1]])
+            if (close[i, borders] & (wanted[borders] != wanted[borders + 1])).any():
                 undecided.append(i)
         return undecided
 

@@ -51,9 +51,7 @@ def compare_values(
     # Both are made of fractions with small denominators; what is smaller than this is rounding.
     wins, losses = int((difference > 1e-9).sum()), int((difference < -1e-9).sum())
     low, high = bootstrap_interval(difference, samples=samples, confidence=confidence, seed=seed)
-    return Difference(
-        float(difference.mean()), low, high, wins, losses, binomial_test(wins, wins + losses)
-    )
+    return Difference(float(difference.mean()), low, high, wins, losses, binomial_test(wins, wins + losses))
 
 
 def binomial_test(successes: int, trials: int) -> float:
