@@ -101,9 +101,10 @@ def dataset_card(
     return f"""# WNLaMPro, built with rarewords
 
 {len(dataset):,} entries ({dev:,} dev, {len(dataset) - dev:,} test) that ask what a language model
-understands of a word: its antonym, its hypernyms, its cohyponyms, or the word it is a misspelling of. The data
-set and its rules are those of Schick & Schütze, *Rare Words: A Major Problem for Contextualized Embeddings and How to Fix
-it by Attentive Mimicking* (AAAI 2020); the entries are built anew, from other counts.
+understands of a word: its antonym, its hypernyms, its cohyponyms, or the word it is a misspelling of. The
+data set and its rules are those of Schick & Schütze, *Rare Words: A Major Problem for Contextualized
+Embeddings and How to Fix it by Attentive Mimicking* (AAAI 2020); the entries are built anew, from other
+counts.
 
 ## How it was built
 `rarewords wnlampro build --counts STORE --model MODEL --out FILE`, from
@@ -113,10 +114,10 @@ it by Attentive Mimicking* (AAAI 2020); the entries are built anew, from other c
 - the {vocabulary:,} whole words of the model's vocabulary.
 
 Seed {settings.seed}; {settings.dev_share:.0%} of each relation is dev. Rare: below {bounds.medium}
-occurrences; medium: below {bounds.frequent}; frequent: from {bounds.frequent} on. The Zipf value of a word is log10 of its
-occurrences in a thousand million words of the corpus. The {kept:,} corruptions are of words of at least
-{SHORTEST_CORRUPTED} letters; none of them is a word of WordNet or of the vocabulary, and none is more
-than rare in the corpus.
+occurrences; medium: below {bounds.frequent}; frequent: from {bounds.frequent} on. The Zipf value of a
+word is log10 of its occurrences in a thousand million words of the corpus. The {kept:,} corruptions
+are of words of at least {SHORTEST_CORRUPTED} letters; none of them is a word of WordNet or of
+the vocabulary, and none is more than rare in the corpus.
 
 SHA-256 of the entries: `{dataset.digest}`. A rebuild from the same counts gives the same bytes.
 

@@ -163,8 +163,7 @@ def _greys() -> Any:
     from matplotlib.colors import LinearSegmentedColormap
 
     colours = LinearSegmentedColormap.from_list("ink", ["#ffffff", "#9db4c8", "#1b3a5c", "#0a1626"])
-    colours.set_bad("#f4f1ec")
-    return colours
+    return colours.with_extremes(bad="#f4f1ec")
 
 
 def _power(end: float) -> str:
