@@ -315,11 +315,13 @@ def _load_checkpoint(
         raise InputError(f"{folder} holds a training on other words; remove it first") from error
     for number, optimizer in enumerate(optimizers):
         content = optimizer.state_dict()
-        slots: dict[int, dict[str, Tensor]] = {}
+        slots: dict[int, dict[str, Tensor | int]] = {}
         for name, value in tensors.items():
             kind, *rest = name.split(".")
             if kind == "optimizer" and int(rest[0]) == number:
-                slots.setdefault(int(rest[1]), {})[rest[2]] = value
+                # SparseAdam counts its steps in a plain int; as a float32 tensor they would round otherwise.
+                counted = rest[2] == "step" and isinstance(optimizer, torch.optim.SparseAdam)
+                slots.setdefault(int(rest[1]), {})[rest[2]] = int(value) if counted else value
         content["state"] = slots
         optimizer.load_state_dict(content)
     return _State(saved["epoch"], [EpochReport(**report) for report in saved["history"]])
