@@ -131,10 +131,10 @@ class Reader:
         total = int(ends[-1]) if len(ends) else 0
         starts = ends - lengths
         places = torch.arange(total, device=self.device)
-        places = places - torch.repeat_interleave(starts - left, lengths, output_size=total)
-        own = torch.repeat_interleave(self._place[contexts], lengths, output_size=total)
-        rows = torch.where(places == own, self._none, self._rows[places].long())
-        summed = nn.functional.embedding_bag(rows, self._embeddings, starts, mode="sum")
+        places -= torch.repeat_interleave(starts - left, lengths, output_size=total)
+        summed = nn.functional.embedding_bag(self._rows[places].long(), self._embeddings, starts, mode="sum")
+        # The word itself does not count; where it has an embedding, take it out of the sum again.
+        summed -= self._embeddings[self._rows[self._place[contexts]].long()]
         return summed / self._known[contexts, None].to(summed.dtype)
 
     def first_of(self, words: Tensor) -> Tensor:

@@ -10,13 +10,14 @@ For a word with n-grams G and contexts C1..Ck::
     alpha    = sigmoid(w · [form; context] + b)
     vector   = alpha A context + (1 - alpha) form
 
-The sum over C' of (M v(C)) · (M v(C')) is (M v(C)) · S with S the sum of all M v(C'), so attention over k
-contexts takes k steps instead of k².
+The sum over C' of (M v(C)) · (M v(C')) is v(C) · u with u = MᵀM S and S the sum of all v(C'). So attention
+over k contexts takes k dot products instead of k², and one product with MᵀM a word instead of k with M.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -104,14 +105,55 @@ class FormContextModel(nn.Module):
     def _context(self, batch: WordBatch, words: int) -> tuple[Tensor, Tensor]:
         """The context vector of each word and the weight of each context."""
         readings, owner = batch.readings, batch.owner
+        counts = torch.bincount(owner, minlength=words)
+        starts = counts.cumsum(0) - counts
         if self.settings.attention:
-            compared = readings @ self.compare.T
-            summed = readings.new_zeros(words, self.dim).index_add(0, owner, compared)
-            scores = (compared * summed[owner]).sum(-1)
+            summed = _bags(readings, readings.new_ones(len(readings)), starts)
+            scores = _Dots.apply(readings, summed @ (self.compare.T @ self.compare), owner, starts)
             totals = readings.new_zeros(words).index_add(0, owner, scores)
             # The total is a squared length; it is zero only where every context is empty.
             weights = scores / totals.clamp_min(torch.finfo(totals.dtype).tiny)[owner]
         else:
-            weights = 1.0 / torch.bincount(owner, minlength=words).to(readings.dtype)[owner]
-        context = readings.new_zeros(words, self.dim).index_add(0, owner, weights[:, None] * readings)
-        return context, weights
+            weights = 1.0 / counts.to(readings.dtype)[owner]
+        return _WeightedSums.apply(readings, weights, owner, starts), weights
+
+
+class _WeightedSums(torch.autograd.Function):
+    """The sum of a word's readings, each times its weight; readings themselves get no gradient.
+
+    Contexts of a word lie together, so a sum is one bag, without the scattered additions of ``index_add``.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, readings: Tensor, weights: Tensor, owner: Tensor, starts: Tensor) -> Tensor:
+        """*Shapes:* (contexts, dim), (contexts,), (contexts,), (words,) -> (words, dim)"""
+        ctx.save_for_backward(readings, owner)
+        return _bags(readings, weights, starts)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, None, None]:  # type: ignore[override]
+        readings, owner = ctx.saved_tensors
+        return None, (readings * gradient[owner]).sum(-1), None, None
+
+
+class _Dots(torch.autograd.Function):
+    """The dot product of each reading with its word's vector; readings themselves get no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, readings: Tensor, vectors: Tensor, owner: Tensor, starts: Tensor) -> Tensor:
+        """*Shapes:* (contexts, dim), (words, dim), (contexts,), (words,) -> (contexts,)"""
+        ctx.save_for_backward(readings, starts)
+        return (readings * vectors[owner]).sum(-1)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, None, None]:  # type: ignore[override]
+        readings, starts = ctx.saved_tensors
+        return None, _bags(readings, gradient, starts), None, None
+
+
+def _bags(readings: Tensor, weights: Tensor, starts: Tensor) -> Tensor:
+    """Weighted sums of readings that lie together. *Shape:* (words, dim)"""
+    if not len(readings):
+        return readings.new_zeros(len(starts), readings.shape[1])
+    every = torch.arange(len(readings), device=readings.device)
+    return nn.functional.embedding_bag(every, readings, starts, mode="sum", per_sample_weights=weights)
