@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from rarewords.cli import corpus
+from rarewords.cli import corpus, mimic
 from rarewords.cli.ask import ask
 from rarewords.cli.demo import demo
 from rarewords.cli.inject import inject
@@ -54,6 +54,7 @@ def _common(
 
 app.command("scan")(scan)
 app.add_typer(corpus.app, name="corpus")
+app.add_typer(mimic.app, name="mimic")
 app.command("ask")(ask)
 app.command("inject")(inject)
 app.command("demo")(demo)

@@ -163,11 +163,19 @@ class Store:
             line_start += len(text) + 1
         return result
 
-    def context_arrays(self, words: Sequence[str], limit: int | None = None) -> ContextArrays:
-        """The contexts of many words at once, as numbers; words the text does not have get none."""
+    def references(self, words: Sequence[str], limit: int | None = None) -> tuple[Array, Array, Array]:
+        """The contexts of many words as references: place of the word among the asked, sentence, position.
+
+        Each is an array of as many numbers as there are contexts, those of a word together.
+        """
         numbers = self.find(words)
         asked = np.flatnonzero(numbers >= 0)
         word, sentence, position = self._references(numbers[asked], limit)
+        return asked[word], sentence, position
+
+    def context_arrays(self, words: Sequence[str], limit: int | None = None) -> ContextArrays:
+        """The contexts of many words at once, as numbers; words the text does not have get none."""
+        word, sentence, position = self.references(words, limit)
         rows, place = np.unique(sentence, return_inverse=True)
         flat, starts = self.sentence_words(rows)
         window = self.settings.window
@@ -176,9 +184,7 @@ class Store:
         right = np.minimum(end, begin + position + window + 1)
         lengths = right - left
         taken = flat[ragged(left, lengths)]
-        return ContextArrays(
-            asked[word], taken, offsets(lengths), begin + position - left, sentence, position
-        )
+        return ContextArrays(word, taken, offsets(lengths), begin + position - left, sentence, position)
 
     def sentences(self, rows: npt.NDArray[np.int64]) -> list[str]:
         """The text of sentences by row."""

@@ -93,6 +93,17 @@ def split(text: str, *, lower_case: bool = True, sentences: bool = True) -> Word
     return Words(text, starts - _PAD, ends - _PAD, hashes, cuts - _PAD, offsets)
 
 
+def words_of(text: str, *, lower_case: bool = True) -> list[str]:
+    """The words of a text in order.
+
+    >>> words_of("A red-tailed Hawk's nest.")
+    ['a', 'red-tailed', 'hawk', "'s", 'nest']
+    """
+    found = split(text, lower_case=lower_case, sentences=False)
+    named = ch.fold(found.text) if lower_case else found.text
+    return [named[start:end] for start, end in zip(found.starts.tolist(), found.ends.tolist(), strict=True)]
+
+
 def blocks(text: str, size: int = _CHARACTERS_AT_ONCE) -> Iterator[str]:
     """Cut a text at line ends into blocks of about ``size`` characters; a longer line is a block."""
     start = 0

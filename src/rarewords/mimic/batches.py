@@ -1,0 +1,158 @@
+"""Contexts as references into sentences, turned into readings on the device, without padding.
+
+The words of all sentences lie end to end in one array of rows of the embedding matrix. A context is a stretch
+of it, so a million contexts are three million numbers, and what a context says is a bag of rows summed where
+the embeddings are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rarewords.corpus.store import Store
+from rarewords.progress import progress
+
+_SENTENCES_AT_ONCE = 50_000
+
+
+@dataclass(frozen=True)
+class ContextTable:
+    """The contexts of a list of words.
+
+    :param rows: for each place of each sentence the row of its word in the embedding matrix, -1 for a word
+        that has no embedding. *Shape:* (places,)
+    :param left: the first place of each context. *Shape:* (contexts,)
+    :param right: the place behind its last. *Shape:* (contexts,)
+    :param place: where the word itself stands. *Shape:* (contexts,)
+    :param starts: where each word's contexts start. *Shape:* (words + 1,)
+    """
+
+    rows: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    place: np.ndarray
+    starts: np.ndarray
+
+    @property
+    def counts(self) -> np.ndarray:
+        """The number of contexts of each word. *Shape:* (words,)"""
+        return np.diff(self.starts)
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+
+def context_table(
+    store: Store, words: Sequence[str], known: np.ndarray, limit: int | None = None
+) -> ContextTable:
+    """Gather the contexts of words from a store; contexts without any known word are left out.
+
+    :param known: for each word of the store's vocabulary its row of the embedding matrix, or -1.
+    :param limit: at most so many contexts a word.
+    """
+    owner, sentence, position = store.references(words, limit)
+    sentences, line = np.unique(sentence, return_inverse=True)
+    parts, lengths = [], []
+    with progress("Reading sentences", total=len(sentences), unit="sentences") as bar:
+        for first in range(0, len(sentences), _SENTENCES_AT_ONCE):
+            numbers, starts = store.sentence_words(sentences[first : first + _SENTENCES_AT_ONCE])
+            parts.append(known[numbers].astype(np.int32))
+            lengths.append(np.diff(starts))
+            bar.advance(len(lengths[-1]))
+    rows = np.concatenate(parts) if parts else np.zeros(0, np.int32)
+    ends = np.cumsum(np.concatenate(lengths)) if lengths else np.zeros(0, np.int64)
+    begins = np.concatenate([[0], ends])[:-1] if len(ends) else ends
+    place = begins[line] + position
+    left = np.maximum(begins[line], place - store.settings.window)
+    right = np.minimum(ends[line] if len(ends) else place, place + store.settings.window + 1)
+    table = _ordered(len(words), owner, left, right, place, rows)
+    return _without_empty(table, len(words))
+
+
+def table_of_sentences(sentences: Sequence[tuple[Sequence[int], int]]) -> ContextTable:
+    """Contexts of one word given as lists of rows and the word's place in each."""
+    rows = np.array([row for one, _ in sentences for row in one], dtype=np.int32)
+    right = np.cumsum([len(one) for one, _ in sentences], dtype=np.int64)
+    left = np.concatenate([[0], right])[:-1] if len(right) else right
+    place = left + np.array([at for _, at in sentences], dtype=np.int64)
+    starts = np.array([0, len(sentences)])
+    return _without_empty(ContextTable(rows, left, right, place, starts), 1)
+
+
+def known_words(table: ContextTable) -> np.ndarray:
+    """How many words of each context have an embedding, the word itself not counted. *Shape:* (contexts,)"""
+    summed = np.concatenate([[0], np.cumsum(table.rows >= 0)])
+    own = table.rows[table.place] >= 0 if len(table) else np.zeros(0, bool)
+    known: np.ndarray = summed[table.right] - summed[table.left] - own
+    return known
+
+
+class Reader:
+    """Turns contexts into readings: the mean embedding of the words around.
+
+    :param embeddings: *Shape:* (rows, dim)
+    """
+
+    def __init__(self, table: ContextTable, embeddings: Tensor) -> None:
+        device = embeddings.device
+        self.starts = table.starts
+        self.counts = torch.from_numpy(table.counts).to(device)
+        self._first = torch.from_numpy(table.starts[:-1].astype(np.int64)).to(device)
+        self._none = len(embeddings)
+        # One more row, of zeros, for words without an embedding and for the word itself.
+        self._embeddings = torch.cat([embeddings, embeddings.new_zeros(1, embeddings.shape[1])])
+        rows = np.where(table.rows < 0, self._none, table.rows).astype(np.int32)
+        self._rows = torch.from_numpy(rows).to(device)
+        self._left, self._right, self._place = (
+            torch.from_numpy(array.astype(np.int64)).to(device)
+            for array in (table.left, table.right, table.place)
+        )
+        self._known = torch.from_numpy(known_words(table).astype(np.float32)).to(device)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the readings are made."""
+        return self._embeddings.device
+
+    @property
+    def contexts(self) -> int:
+        """The number of contexts of all words."""
+        return len(self._left)
+
+    def read(self, contexts: Tensor) -> Tensor:
+        """The readings of some contexts by number. *Shape:* (contexts, dim)"""
+        left, lengths = self._left[contexts], self._right[contexts] - self._left[contexts]
+        ends = lengths.cumsum(0)
+        total = int(ends[-1]) if len(ends) else 0
+        starts = ends - lengths
+        places = torch.arange(total, device=self.device)
+        places -= torch.repeat_interleave(starts - left, lengths, output_size=total)
+        summed = nn.functional.embedding_bag(self._rows[places].long(), self._embeddings, starts, mode="sum")
+        # The word itself does not count; where it has an embedding, take it out of the sum again.
+        summed -= self._embeddings[self._rows[self._place[contexts]].long()]
+        return summed / self._known[contexts, None].to(summed.dtype)
+
+    def first_of(self, words: Tensor) -> Tensor:
+        """The number of each word's first context. *Shape:* (words,)"""
+        return self._first[words]
+
+
+def _ordered(
+    words: int, owner: np.ndarray, left: np.ndarray, right: np.ndarray, place: np.ndarray, rows: np.ndarray
+) -> ContextTable:
+    order = np.argsort(owner, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=words))]).astype(np.int64)
+    return ContextTable(rows, left[order], right[order], place[order], starts)
+
+
+def _without_empty(table: ContextTable, words: int) -> ContextTable:
+    keep = known_words(table) > 0
+    if keep.all():
+        return table
+    owner = np.repeat(np.arange(words), table.counts)[keep]
+    return _ordered(words, owner, table.left[keep], table.right[keep], table.place[keep], table.rows)
