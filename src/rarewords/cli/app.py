@@ -12,9 +12,11 @@ from typing import Annotated
 
 import typer
 
+from rarewords.cli import corpus
 from rarewords.cli.ask import ask
 from rarewords.cli.demo import demo
 from rarewords.cli.inject import inject
+from rarewords.cli.scan import scan
 from rarewords.cli.wnlampro import app as wnlampro
 from rarewords.errors import InputError
 
@@ -50,6 +52,8 @@ def _common(
     progress.enable(not quiet)
 
 
+app.command("scan")(scan)
+app.add_typer(corpus.app, name="corpus")
 app.command("ask")(ask)
 app.command("inject")(inject)
 app.command("demo")(demo)
