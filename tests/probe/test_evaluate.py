@@ -1,14 +1,13 @@
 """Ranks and precisions against a slow, plain way of asking, and that nothing but the question matters."""
 
 import random
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 import numpy as np
 import pytest
 import torch
 
 from rarewords import InputError, LanguageModel, WordVectors
+from rarewords.corpus.engine import engine_for
 from rarewords.probe import predict as predict_module
 from rarewords.probe.cache import PredictionCache
 from rarewords.probe.dataset import Dataset
@@ -77,19 +76,10 @@ def test_ranks_do_not_depend_on_order(lm, sample, result):
     assert again.hits10[back].tolist() == result.hits10.tolist()
 
 
-class Processes:
-    """Two processes that share nothing with this one."""
-
-    workers = 2
-
-    def map(self, function, items):
-        with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-            yield from reversed(list(enumerate(pool.map(function, items))))
-
-
 def test_ranks_do_not_depend_on_sharding(lm, sample, result, monkeypatch):
     monkeypatch.setattr(predict_module, "QUERIES_PER_SHARD", 77)
-    assert columns(evaluate(lm, sample, engine=Processes())) == columns(result)
+    with engine_for("local", workers=2) as engine:
+        assert columns(evaluate(lm, sample, engine=engine)) == columns(result)
 
 
 class OtherLastDigits(LanguageModel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -90,6 +90,7 @@ def evaluate(
     """Probe a model: ranks, MRR, P@3 and P@10 by relation and frequency."""
     from contextlib import nullcontext
 
+    from rarewords.corpus.engine import engine_for
     from rarewords.lm import LanguageModel
     from rarewords.probe.answers import answers_path
     from rarewords.probe.cache import PredictionCache
@@ -117,7 +118,11 @@ def evaluate(
     dataset = Dataset.load(data)
     given = WordVectors.load(vectors) if vectors is not None else None
     lm = LanguageModel.from_pretrained(model, device=device, dtype=dtype)
-    with nullcontext() if workers == 1 and engine == "local" else _engine(engine, workers, address) as runner:
+    with (
+        nullcontext()
+        if workers == 1 and engine == "local"
+        else engine_for(engine, workers, address) as runner
+    ):
         result = evaluate_model(
             lm,
             dataset,
@@ -239,9 +244,3 @@ def _load(paths: list[Path]) -> list[ProbeResult]:
     from rarewords.probe.result import ProbeResult
 
     return [ProbeResult.load(path) for path in paths]
-
-
-def _engine(name: str, workers: int, address: str | None) -> Any:
-    from rarewords.corpus.engine import engine_for  # type: ignore[import-not-found, unused-ignore]
-
-    return engine_for(name, workers, address)

@@ -41,7 +41,7 @@ def read_counts(path: str | Path) -> Mapping[str, int]:
 def _from_store(path: Path) -> Mapping[str, int]:
     if not (path / "store.json").is_file():
         raise InputError(f"{path} is not a corpus store; make one with: rarewords corpus build")
-    from rarewords.corpus.store import Store  # type: ignore[import-not-found, unused-ignore]
+    from rarewords.corpus.store import Store
 
     words, counts = Store.open(path).counts()
     return dict(zip(words, counts.tolist(), strict=True))

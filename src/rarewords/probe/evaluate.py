@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,9 +15,12 @@ from rarewords.probe.answers import write_answers
 from rarewords.probe.cache import PredictionCache
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset, Entry, FrequencyBounds, relation_name
 from rarewords.probe.patterns import patterns_for
-from rarewords.probe.predict import Asked, Engine, Predictor, predict
+from rarewords.probe.predict import Asked, Predictor, predict
 from rarewords.probe.result import RANK_LIMIT, ProbeResult
 from rarewords.vectors import WordVectors
+
+if TYPE_CHECKING:
+    from rarewords.corpus.engine import Engine
 
 METHODS = ("pieces", "first", "last", "avg", "vectors")
 

@@ -8,10 +8,10 @@ the query is computed again in float64, so that neither depends on batch size, o
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -21,20 +21,12 @@ from rarewords.probe.cache import PredictionCache, query_keys
 from rarewords.probe.result import RANK_LIMIT
 from rarewords.progress import Bar, progress
 
+if TYPE_CHECKING:
+    from rarewords.corpus.engine import Engine
+
 # Log-probabilities of the same query in float32 differ by up to 7e-6 between batch sizes; four times that.
 CLOSE = 3e-5
 QUERIES_PER_SHARD = 8192
-
-T = TypeVar("T")
-R = TypeVar("R")
-
-
-class Engine(Protocol):
-    """Runs a function over items on processes or machines, as the engines of the corpus do."""
-
-    workers: int
-
-    def map(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[tuple[int, R]]: ...
 
 
 @dataclass(frozen=True)
