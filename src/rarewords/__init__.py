@@ -8,6 +8,7 @@ from rarewords.errors import InputError
 if TYPE_CHECKING:
     from rarewords.injection import Injection, inject, inject_folder
     from rarewords.lm import Answers, LanguageModel, Query
+    from rarewords.ota import OtaSettings, approximate
     from rarewords.vectors import WordVectors
 
 __version__ = "0.1.0"
@@ -16,9 +17,11 @@ __all__ = [
     "Injection",
     "InputError",
     "LanguageModel",
+    "OtaSettings",
     "Query",
     "WordVectors",
     "__version__",
+    "approximate",
     "inject",
     "inject_folder",
 ]
@@ -29,8 +32,10 @@ _LAZY = {
     "Answers": "rarewords.lm",
     "Injection": "rarewords.injection",
     "LanguageModel": "rarewords.lm",
+    "OtaSettings": "rarewords.ota",
     "Query": "rarewords.lm",
     "WordVectors": "rarewords.vectors",
+    "approximate": "rarewords.ota",
     "inject": "rarewords.injection",
     "inject_folder": "rarewords.injection",
 }

@@ -17,6 +17,7 @@ from rarewords.cli.ask import ask
 from rarewords.cli.demo import demo
 from rarewords.cli.inject import inject
 from rarewords.cli.scan import scan
+from rarewords.cli.wnlampro import app as wnlampro
 from rarewords.errors import InputError
 
 app = typer.Typer(
@@ -57,6 +58,7 @@ app.add_typer(mimic.app, name="mimic")
 app.command("ask")(ask)
 app.command("inject")(inject)
 app.command("demo")(demo)
+app.add_typer(wnlampro, name="wnlampro")
 
 
 def main() -> None:

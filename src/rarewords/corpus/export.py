@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from rarewords.corpus.contexts import context_hashes
-from rarewords.corpus.part import COLUMNS, offsets
+from rarewords.corpus.part import COLUMNS, offsets, save
 from rarewords.corpus.shard import sentence_keys
 from rarewords.corpus.store import SENTENCES_PER_BLOCK, Store
 from rarewords.files import whole_folder, write_json
@@ -38,7 +38,7 @@ def export_store(store: Store, folder: Path) -> None:
             ("word_start", offsets(np.array(lengths, dtype=np.int64))),
             ("context_start", offsets(sizes)),
         ):
-            values.astype(COLUMNS[name]).tofile(out / name)
+            save(out / name, values, COLUMNS[name])
         _write_sentences(store, out)
         _write_contexts(store, out)
         write_json(out / "part.json", vars(store.totals))
@@ -65,12 +65,12 @@ def _write_sentences(store: Store, out: Path) -> None:
                 ("sentence_words", starts[:-1] + word_at),
                 ("all_hashes", hashes),
             ):
-                values.tofile(streams[name])
+                streams[name].write(values.tobytes())
             streams["sentences.txt"].write(b"\n".join([*texts, b""]))
             text_at, word_at = int(text_starts[-1]), word_at + len(words)
             bar.advance(len(rows))
-    np.array([text_at], dtype="<i8").tofile(streams["sentence_start"])
-    np.array([word_at], dtype="<i8").tofile(streams["sentence_words"])
+    streams["sentence_start"].write(np.array([text_at], dtype="<i8").tobytes())
+    streams["sentence_words"].write(np.array([word_at], dtype="<i8").tobytes())
     for stream in streams.values():
         stream.close()
 
@@ -84,9 +84,9 @@ def _write_contexts(store: Store, out: Path) -> None:
         places = np.arange(begin, min(begin + _CONTEXTS_AT_ONCE, store.context_rows.rows))
         sentence = store.context_rows.take("sentence", places)
         position = store.context_rows.take("position", places)
-        sentence.tofile(streams["context_sentence"])
-        position.tofile(streams["context_position"])
-        all_hashes[starts[sentence] + position].tofile(streams["context_hash"])
+        streams["context_sentence"].write(sentence.tobytes())
+        streams["context_position"].write(position.tobytes())
+        streams["context_hash"].write(all_hashes[starts[sentence] + position].tobytes())
     for stream in streams.values():
         stream.close()
     del all_hashes

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rarewords.corpus.contexts import smallest_distinct
-from rarewords.corpus.part import Part, offsets
+from rarewords.corpus.part import Part, offsets, save
 from rarewords.corpus.store import SENTENCES_PER_BLOCK, block_packer
 from rarewords.files import whole_folder
 
@@ -61,7 +61,7 @@ def load(folder: Path, name: str, dtype: str) -> Array:
 
 def _save(folder: Path, **columns: tuple[str, Array]) -> None:
     for name, (dtype, values) in columns.items():
-        np.ascontiguousarray(values, dtype=dtype).tofile(folder / name)
+        save(folder / name, values, dtype)
 
 
 @dataclass

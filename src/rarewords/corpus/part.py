@@ -54,10 +54,15 @@ def write_part(
         return
     with whole_folder(folder) as temporary:
         for name, dtype in COLUMNS.items():
-            np.ascontiguousarray(columns[name], dtype=dtype).tofile(temporary / name)
+            save(temporary / name, columns[name], dtype)
         (temporary / "words.txt").write_bytes(words)
         (temporary / "sentences.txt").write_bytes(sentences)
         write_json(temporary / "part.json", vars(totals))
+
+
+def save(path: Path, values: npt.NDArray[Any], dtype: str) -> None:
+    """Write numbers to a file. Not with numpy's ``tofile``: it does not say that the disk is full."""
+    path.write_bytes(values.astype(dtype, copy=False).tobytes())
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,18 @@ def make_part(text: str, replaced: int, settings: CorpusSettings, folder: Path) 
     values, numbers, first = distinct(hashes)
     words = word_at(first)
     vocabulary = vocabulary_of(values, words, numbers, settings)
+    totals = Totals(len(sentences), len(hashes), replaced)
+    # The next steps need room; what is not needed any more goes first.
+    del word_at, hashes, first
 
     # Each sentence once, in the order of keys. Equal sentences have equal contexts, so the first will do.
     backwards = zip(reversed(sentences), range(len(sentences) - 1, -1, -1), strict=True)
     unique = dict(backwards)
     encoded = [sentence.encode("utf-8", "replace") for sentence in unique]
+    del sentences
     high, low = sentence_keys(encoded)
     place = np.fromiter(unique.values(), dtype=np.int64, count=len(unique))
+    del unique, backwards
     by_key = np.lexsort((low, high))
     place = place[by_key]
     word_numbers = numbers[ragged(offsets(lengths)[place], lengths[place])]
@@ -41,7 +46,7 @@ def make_part(text: str, replaced: int, settings: CorpusSettings, folder: Path) 
     chosen = smallest_distinct(word_numbers[candidates], all_hashes[candidates], settings.contexts)
     chosen = candidates[chosen]
     starts = offsets(sizes)
-    sentence = np.searchsorted(starts, chosen, side="right") - 1
+    sentence = np.repeat(np.arange(len(sizes)), sizes)[chosen]
     position = chosen - starts[sentence]
 
     # Sentences that no sampled context needs are not kept.
@@ -66,7 +71,7 @@ def make_part(text: str, replaced: int, settings: CorpusSettings, folder: Path) 
         },
         _lines(encoded_words),
         _lines(kept_sentences),
-        Totals(len(sentences), len(hashes), replaced),
+        totals,
     )
 
 

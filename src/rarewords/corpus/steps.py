@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -27,13 +27,13 @@ from rarewords.corpus.merge import (
     sentences_of,
     used_file,
 )
-from rarewords.corpus.part import Part, Totals
+from rarewords.corpus.part import Part, Totals, save
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.store import SENTENCES_PER_BLOCK
 from rarewords.corpus.write import write_store
 from rarewords.errors import InputError
 from rarewords.files import whole_file, whole_folder, write_json
-from rarewords.progress import progress
+from rarewords.progress import Bar, progress
 
 _DICTIONARY_SENTENCES = 2048
 
@@ -69,8 +69,9 @@ def merge_parts(
         for number, low in enumerate(range(0, rows, step))
     ]
     _run("Packing sentences", engine, pack_sentences, packs)
-    with whole_folder(out, replace=replace) as temporary:
-        results = [task.out for task in words], [task.out for task in packs]
+    title, steps = "Writing the store", len(words) + len(packs)
+    with whole_folder(out, replace=replace) as temporary, progress(title, steps, "ranges") as bar:
+        results = _watched(words, bar), _watched(packs, bar)
         write_store(temporary, settings, totals, *results, rows, dictionary)
 
 
@@ -82,13 +83,19 @@ def _run(title: str, engine: Engine, function: Callable[[Range], Path], tasks: l
             bar.advance()
 
 
+def _watched(tasks: list[Range], bar: Bar) -> Iterator[Path]:
+    for task in tasks:
+        yield task.out
+        bar.advance()
+
+
 def _mark_used(folder: Path, tasks: list[Range], parts: list[Part]) -> None:
     target = used_file(folder / "words", 0).parent
     if target.exists():
         return
     with whole_folder(target) as temporary:
         for place, part in enumerate(parts):
-            np.zeros(part.sentence_count, dtype=np.bool_).tofile(temporary / f"{place:06d}")
+            save(temporary / f"{place:06d}", np.zeros(part.sentence_count), "?")
         for task in tasks:
             part_of = load(task.out, "context_part", "<u4")
             sentence = load(task.out, "context_sentence", "<u4")
@@ -107,7 +114,7 @@ def _number_sentences(folder: Path, tasks: list[Range], parts: list[Part]) -> in
     base = 0
     target.mkdir(parents=True, exist_ok=True)
     for place, part in enumerate(parts):
-        np.zeros(part.sentence_count, dtype="<u4").tofile(target / f"{place:06d}")
+        save(target / f"{place:06d}", np.zeros(part.sentence_count), "<u4")
     with (folder / "part").open("wb") as part_of, (folder / "local").open("wb") as local_of:
         for task in tasks:
             row = load(task.out, "row", "<i8") + base
@@ -119,8 +126,8 @@ def _number_sentences(folder: Path, tasks: list[Range], parts: list[Part]) -> in
                     rows = np.memmap(target / f"{place:06d}", dtype="<u4", mode="r+")
                     rows[local[own]] = row[own]
                     del rows
-            load(task.out, "part", "<u4").tofile(part_of)
-            load(task.out, "local", "<u4").tofile(local_of)
+            part_of.write((task.out / "part").read_bytes())
+            local_of.write((task.out / "local").read_bytes())
             base += (task.out / "part").stat().st_size // 4
     if base >= 2**32:
         raise InputError("the sample needs more than 4 thousand million sentences; use fewer --contexts")

@@ -1,8 +1,8 @@
 """The finished store: how it lies on disk and how it is read.
 
 ``words.arrow`` has one row per word, ordered by hash; ``contexts.arrow`` one row per sampled context,
-those of a word together, ordered by the hash of the context; ``sentences.arrow`` one row per block of 16 sentences,
-compressed against a dictionary of sentences. All are Arrow files, read through the
+those of a word together, ordered by the hash of the context; ``sentences.arrow`` one row per block of 16
+sentences, compressed against a dictionary of sentences. All are Arrow files, read through the
 page cache, so that opening is instant whatever the size. ``store.json`` holds settings, totals and checksums.
 """
 
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import zstandard
 
 from rarewords.corpus import characters as ch
@@ -132,14 +133,10 @@ class Store:
 
     def counts(self, min_count: int = 1) -> tuple[list[str], npt.NDArray[np.int64]]:
         """Words with contexts that occur ``min_count`` times or more, and their counts, the highest first."""
-        counts = self.words.column("count")
-        chosen = np.flatnonzero((counts >= min_count) & (self.words.column("contexts") > 0))
-        words = self.words.strings("word")
-        named = [words[number] for number in chosen.tolist()]
-        order = sorted(range(len(named)), key=lambda place: (-int(counts[chosen[place]]), named[place]))
-        return [named[place] for place in order], counts[chosen[order]] if order else np.zeros(
-            0, dtype=np.int64
-        )
+        table = self.words.table("word", "count", "contexts")
+        table = table.filter((pc.field("count") >= min_count) & (pc.field("contexts") > 0))
+        table = table.sort_by([("count", "descending"), ("word", "ascending")])
+        return table["word"].to_pylist(), table["count"].to_numpy()
 
     def contexts(self, word: str, limit: int | None = None) -> list[Context]:
         """The sampled contexts of a word, at most ``limit`` of them, which is itself a uniform sample."""
@@ -270,7 +267,14 @@ class _Table:
 
     def strings(self, name: str) -> list[str]:
         """A whole column of strings."""
-        return [text for batch in range(self._count) for text in self._batch(batch)[name].to_pylist()]
+        texts: list[str] = self.table(name)[name].to_pylist()
+        return texts
+
+    def table(self, *names: str) -> Any:
+        """Some columns as an Arrow table, without copying them."""
+        schema = pa.schema([self._reader.schema.field(name) for name in names])
+        batches = [self._batch(batch).select(list(names)) for batch in range(self._count)]
+        return pa.Table.from_batches([pa.record_batch(b.columns, schema=schema) for b in batches], schema)
 
     def take(self, name: str, rows: Array) -> Array:
         """Some numbers of a column. *Shape:* (rows,)"""

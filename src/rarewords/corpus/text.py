@@ -6,9 +6,8 @@
 is ``dog`` and ``'s``, ``o'brien`` is ``o`` and ``brien``. Punctuation is no word; it stays in the sentence.
 
 **Sentences.** A sentence ends with its line, or after ``. ! ? …`` and closing quotes or brackets when space
-and then a digit or a letter that is not lower-case follow; not
- after an abbreviation, an initial, or, before a number,
-``No.``, ``vol.`` and the like. A sentence longer than 5000 characters is cut between two words.
+and then a digit or a letter that is not lower-case follow; not after an abbreviation, an initial, or, before
+a number, ``No.``, ``vol.`` and the like. A sentence longer than 5000 characters is cut between two words.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ def split(text: str, *, lower_case: bool = True, sentences: bool = True) -> Word
     hashes = _hash_spans(ch.hashes(lower_case)[points], starts, ends)
     cuts = np.flatnonzero(kind == ch.NEWLINE)[_PAD - 1 : -_PAD] + 1
     if sentences:
-        cuts = np.union1d(cuts, _sentence_starts(points, kind, starts, ends))
+        cuts = _union(cuts, _sentence_starts(points, kind, starts, ends))
     cuts = np.append(cuts, len(points) - _PAD)
     if sentences and (np.diff(cuts) > MAX_SENTENCE).any():
         cuts = _cut_long(cuts, starts, ends)
@@ -131,7 +130,7 @@ def entry_pattern(rule: str, lower_case: bool) -> re.Pattern[str]:
     if rule == "english":
         letters = "a-z" if lower_case else "A-Za-z"
         return re.compile(rf"(?=.{{1,{MAX_WORD}}}$)[.-]*[{letters}][{letters}.-]*")
-    return re.compile(rf"(?=.{{1,{MAX_WORD}}}$)\W*[^\W\d_].*")
+    return re.compile(rf"(?=.{{1,{MAX_WORD}}}$).*[^\W\d_].*")
 
 
 def _points(text: str) -> npt.NDArray[np.uint32]:
@@ -147,9 +146,10 @@ def _clean(text: str) -> tuple[str, npt.NDArray[np.uint32], npt.NDArray[np.uint8
     points = _points(padding + text + padding)
     kind = ch.kinds()[points]
     if kind.max() >= ch.CONTROL:
-        text = "".join(c for c, k in zip(text, kind[_PAD:-_PAD].tolist(), strict=True) if k != ch.REMOVED)
-        table = {point: " " for point in range(0xA0) if ch.kinds()[point] == ch.CONTROL}
-        text = text.translate(table)
+        exact = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+        own = kind[_PAD:-_PAD]
+        exact = np.where(own == ch.CONTROL, np.uint32(ord(" ")), exact)[own != ch.REMOVED]
+        text = exact.tobytes().decode("utf-32-le", "surrogatepass")
         points = _points(padding + text + padding)
         kind = ch.kinds()[points]
     return text, points, kind
@@ -174,7 +174,9 @@ def _word_flags(
     inside[initial] = True
     if initial.size:
         last = period[alone & (after >= ch.OTHER)]
-        inside[last[np.isin(last - 2, initial)]] = True
+        joined = np.zeros(len(kind), dtype=np.bool_)
+        joined[initial] = True
+        inside[last[joined[last - 2]]] = True
 
     apostrophe = np.flatnonzero(kind == ch.APOSTROPHE)
     apostrophe = apostrophe[plain[apostrophe - 1] & plain[apostrophe + 1]]
@@ -183,10 +185,13 @@ def _word_flags(
         around = [points[apostrophe + step] | 32 for step in (-1, 1, 2)]
         one, two = ~plain[apostrophe + 2], plain[apostrophe + 2] & ~plain[apostrophe + 3]
         inside[apostrophe[(around[0] == ord("n")) & (around[1] == ord("t")) & one]] = True
-        short = one & np.isin(around[1], [ord(c) for c in "sdm"])
-        pair = around[1] * 128 + around[2]
-        long = two & np.isin(pair, [ord(a) * 128 + ord(b) for a, b in ("re", "ve", "ll")])
+        short = one & ((around[1] == ord("s")) | (around[1] == ord("d")) | (around[1] == ord("m")))
+        long = np.zeros(len(apostrophe), dtype=np.bool_)
+        for first, second in ("re", "ve", "ll"):
+            long |= two & (around[1] == ord(first)) & (around[2] == ord(second))
         clitics = apostrophe[short | long]
+        # Such an ending ends the word: dog's-eye is dog, 's and eye; another may follow at once.
+        inside[clitics + 2 + long[short | long]] = False
         inside[clitics] = True
 
     starts, ends = inside.copy(), inside.copy()
@@ -230,6 +235,19 @@ def _hash_set(words: str) -> npt.NDArray[np.uint64]:
     return np.sort(word_hashes(words.split()))
 
 
+def _is_in(hashes: npt.NDArray[np.uint64], words: str) -> npt.NDArray[np.bool_]:
+    known = _hash_set(words)
+    found: npt.NDArray[np.bool_] = known[np.minimum(np.searchsorted(known, hashes), len(known) - 1)] == hashes
+    return found
+
+
+@cache
+def _kind_set(*kinds: int) -> npt.NDArray[np.bool_]:
+    table = np.zeros(ch.REMOVED + 1, dtype=np.bool_)
+    table[list(kinds)] = True
+    return table
+
+
 def _sentence_starts(
     points: npt.NDArray[np.uint32], kind: npt.NDArray[np.uint8], starts: Int, ends: Int
 ) -> Int:
@@ -237,15 +255,15 @@ def _sentence_starts(
     wide = np.flatnonzero(kind == ch.WIDE_STOP) + 1
     stop = np.flatnonzero((kind == ch.PERIOD) | (kind == ch.STOP))
     after = stop + 1
-    closing = np.array([ch.CLOSER, ch.QUOTE, ch.APOSTROPHE], dtype=np.uint8)
+    closing = _kind_set(ch.CLOSER, ch.QUOTE, ch.APOSTROPHE)
     for _ in range(3):
-        after += np.isin(kind[after], closing)
+        after += closing[kind[after]]
     spaced = kind[after] == ch.SPACE
     stop, after = stop[spaced], after[spaced] + 1
     head = after.copy()
-    opening = np.array([ch.SPACE, ch.OPENER, ch.QUOTE, ch.APOSTROPHE], dtype=np.uint8)
+    opening = _kind_set(ch.SPACE, ch.OPENER, ch.QUOTE, ch.APOSTROPHE)
     for _ in range(4):
-        head += np.isin(kind[head], opening)
+        head += opening[kind[head]]
     head_kind = kind[head]
     begins = (head_kind == ch.LETTER) | (head_kind == ch.DIGIT)
     stop, after, head_kind = stop[begins], after[begins], head_kind[begins]
@@ -260,9 +278,18 @@ def _sentence_starts(
     initials = touches & (at == stop + 1)
     single = touches & (at == stop) & (size == 1) & (kind[np.minimum(first, len(kind) - 1)] <= ch.LETTER)
     hashes = _hash_spans_short(points, first, size)
-    title = touches & np.isin(hashes, _hash_set(_ABBREVIATIONS))
-    number = touches & (head_kind == ch.DIGIT) & np.isin(hashes, _hash_set(_BEFORE_NUMBERS))
-    return np.union1d(wide, after[~(initials | single | title | number)])
+    title = touches & _is_in(hashes, _ABBREVIATIONS)
+    number = touches & (head_kind == ch.DIGIT) & _is_in(hashes, _BEFORE_NUMBERS)
+    return _union(wide, after[~(initials | single | title | number)])
+
+
+def _union(first: Int, second: Int) -> Int:
+    """All numbers of two rising arrays, each once, rising."""
+    if not first.size or not second.size:
+        return first if first.size else second
+    both = np.sort(np.concatenate([first, second]))
+    distinct: Int = both[np.append(True, both[1:] != both[:-1])]
+    return distinct
 
 
 def _hash_spans_short(points: npt.NDArray[np.uint32], first: Int, size: Int) -> npt.NDArray[np.uint64]:
@@ -299,4 +326,4 @@ def _cut_long(cuts: Int, starts: Int, ends: Int) -> Int:
                 break
             extra.append(cut)
             begin = cut
-    return np.union1d(cuts, np.array(extra, dtype=np.int64))
+    return _union(cuts, np.array(extra, dtype=np.int64))

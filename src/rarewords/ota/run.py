@@ -1,0 +1,202 @@
+"""One-token approximation of many words: grouped, in batches, resumable."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rarewords.errors import InputError
+from rarewords.lm import LanguageModel
+from rarewords.ota.baselines import baseline, weighted_mean
+from rarewords.ota.checkpoint import Checkpoint
+from rarewords.ota.contexts import Frame, word_key
+from rarewords.ota.inverse import Prior
+from rarewords.ota.objective import Objective
+from rarewords.ota.settings import METHODS, OtaSettings
+from rarewords.ota.solvers import Batch, Solution, Watch, adam, lbfgs
+from rarewords.ota.words import Task, WordNote, sort_words
+from rarewords.progress import message, progress
+from rarewords.vectors import WordVectors
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """Vectors, and notes on words that are special.
+
+    :param resumed: how many words had been finished by an earlier run.
+    """
+
+    vectors: WordVectors
+    notes: tuple[WordNote, ...]
+    resumed: int = 0
+
+    @property
+    def left_out(self) -> list[WordNote]:
+        """The notes on words that have no vector."""
+        return [note for note in self.notes if not note.kept]
+
+
+class Approximator:
+    """A model made ready for one-token approximation: the objective and what is shared by all words."""
+
+    def __init__(
+        self, model: LanguageModel, settings: OtaSettings | None = None, *, leave_out: Collection[int] = ()
+    ) -> None:
+        self.settings = settings or OtaSettings()
+        self.objective = Objective.of(model, self.settings)
+        self.prior = Prior.fit(self.objective, self.settings, leave_out)
+
+    def batch(self, pieces: Sequence[Sequence[int]]) -> Batch:
+        """Words of equally many pieces on the model's device."""
+        device = self.objective.model.device
+        keys = [word_key(word, self.settings.seed) for word in pieces]
+        return Batch(torch.tensor(pieces, device=device), torch.tensor(keys, device=device))
+
+    def solve(self, batch: Batch, watch: Watch | None = None) -> Solution:
+        """The vectors of a batch."""
+        start = self.start(batch.pieces)
+        if self.settings.solver == "adam":
+            return adam(self.objective, batch, start, self.settings, watch)
+        return lbfgs(self.objective, batch, start, self.settings, self.prior.inverse_curvature, watch)
+
+    def start(self, pieces: Tensor) -> Tensor:
+        """Where the search begins. *Shape:* (words, pieces) -> (words, dim)"""
+        model, kind = self.objective.model, self.settings.start
+        if kind == "inverse":
+            return self.prior.start(self.objective, pieces, self.settings)
+        if kind == "mean":
+            return baseline(model, pieces, "avg")
+        if kind == "length":
+            return weighted_mean(model, pieces)
+        shape = (len(pieces), model.dim)
+        return (
+            self.prior.mean_vector.expand(shape)
+            if kind == "vocabulary"
+            else torch.zeros(shape, device=model.device)
+        )
+
+
+def approximate(
+    model: LanguageModel,
+    words: Sequence[str],
+    settings: OtaSettings | None = None,
+    *,
+    method: str = "ota",
+    keep_single: bool = False,
+    words_per_batch: int | None = None,
+    shard: tuple[int, int] = (0, 1),
+    work: str | Path | None = None,
+) -> Approximation:
+    """One vector for each word or phrase of several pieces, that acts in the model as its pieces do.
+
+    >>> result = approximate(LanguageModel.from_pretrained(), ["kumquat"])  # doctest: +SKIP
+    >>> result.vectors["kumquat"].shape  # doctest: +SKIP
+    (384,)
+
+    :param settings: the preset ``fast`` when there are none.
+    :param method: ``ota``, or a baseline: ``first``, ``last`` or ``avg`` of the pieces' embeddings.
+    :param keep_single: words of one piece get the model's own embedding instead of being left out.
+    :param words_per_batch: how many words are computed together; changes the speed, not the vectors.
+    :param shard: ``(i, n)`` computes the i-th of n parts of the words, counted from 0.
+    :param work: a folder for words finished so far; a later call with the same input goes on from there.
+        The caller removes it.
+    """
+    if method not in METHODS:
+        raise InputError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    if words_per_batch is not None and words_per_batch < 1:
+        raise InputError(f"words_per_batch must be at least 1, not {words_per_batch}")
+    if not 0 <= shard[0] < shard[1]:
+        raise InputError(f"shard {shard[0]} of {shard[1]} does not exist; shards count from 0")
+    settings = settings or OtaSettings()
+    frame = Frame.of(model, settings.contexts)
+    tasks, notes = sort_words(model, frame, words, keep_single=keep_single)
+    tasks = [task for task in tasks if word_key(task.pieces, settings.seed) % shard[1] == shard[0]]
+    recipe = _recipe(model, settings, method, [task.word for task in tasks])
+    checkpoint = Checkpoint(None if work is None else Path(work), recipe)
+    if checkpoint.resumed:
+        message(f"Resuming: {checkpoint.resumed:,} of {len(tasks):,} words are done")
+    with progress("Approximating", total=len(tasks), unit="words") as bar:
+        bar.advance(checkpoint.resumed)
+        open_tasks = [task for task in tasks if task.word not in checkpoint]
+        for part, rows in _compute(model, settings, method, open_tasks, words_per_batch):
+            checkpoint.add([task.word for task in part], rows)
+            bar.advance(len(part))
+    checkpoint.save()
+    matrix = checkpoint.rows([task.word for task in tasks]) if tasks else np.zeros((0, model.dim), np.float32)
+    vectors = WordVectors([task.word for task in tasks], matrix, {**recipe, "shard": list(shard)})
+    return Approximation(vectors, tuple(notes), checkpoint.resumed)
+
+
+def _compute(
+    model: LanguageModel, settings: OtaSettings, method: str, tasks: list[Task], words_per_batch: int | None
+) -> Iterator[tuple[list[Task], np.ndarray]]:
+    """Yield batches of words of equally many pieces with their vectors, long words first.
+
+    Long words first: should memory not suffice, it shows at once.
+    """
+    approximator = None
+    if method == "ota" and any(len(task.pieces) > 1 for task in tasks):
+        approximator = Approximator(model, settings)
+    for group in _groups(tasks):
+        size = words_per_batch or _default_batch(model, settings, len(group[0].pieces))
+        at = 0
+        while at < len(group):
+            part = group[at : at + size]
+            try:
+                rows = _rows(model, approximator, method, part)
+            except torch.OutOfMemoryError:
+                if size == 1:
+                    raise InputError(
+                        f"a single word of {len(part[0].pieces)} pieces does not fit into memory"
+                    ) from None
+                torch.cuda.empty_cache()
+                size = max(1, size // 2)
+                continue
+            yield part, rows
+            at += len(part)
+
+
+def _rows(
+    model: LanguageModel, approximator: Approximator | None, method: str, part: list[Task]
+) -> np.ndarray:
+    pieces = [task.pieces for task in part]
+    if approximator is None or len(pieces[0]) == 1:
+        method = "avg" if method == "ota" else method  # of one piece, all baselines are its own embedding
+        vectors = baseline(model, torch.tensor(pieces, device=model.device), method)
+    else:
+        vectors = approximator.solve(approximator.batch(pieces)).vectors
+    rows: np.ndarray = vectors.cpu().numpy()
+    return rows
+
+
+def _groups(tasks: Sequence[Task]) -> list[list[Task]]:
+    groups: dict[int, list[Task]] = {}
+    for task in tasks:
+        groups.setdefault(len(task.pieces), []).append(task)
+    return [groups[size] for size in sorted(groups, reverse=True)]
+
+
+def _default_batch(model: LanguageModel, settings: OtaSettings, pieces: int) -> int:
+    """Words that fit: the states kept for the backward pass are what takes memory."""
+    if model.device.type != "cuda":
+        return 64
+    free, _ = torch.cuda.mem_get_info(model.device)
+    hidden = int(getattr(model.model.config, "hidden_size", model.dim))
+    tokens = settings.contexts_per_step * (6 + pieces)
+    bytes_per_word = tokens * model.layers * hidden * 4 * 40
+    return int(min(4096, max(1, free * 0.6 // bytes_per_word)))
+
+
+def _recipe(model: LanguageModel, settings: OtaSettings, method: str, words: Sequence[str]) -> dict[str, Any]:
+    listed = hashlib.sha256("\n".join(words).encode()).hexdigest()
+    kept: dict[str, Any] = {"model": model.name, "fingerprint": model.fingerprint, "method": method}
+    if method == "ota":
+        kept["ota"] = settings.to_dict()
+    return {**kept, "words": listed}
