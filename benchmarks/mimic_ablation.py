@@ -4,7 +4,7 @@
         [--configurations am am+context no-ota no-form no-context] [--seeds 0 1] [--test am+context]
 
 For each configuration one training of 10 epochs, evaluated on dev after 5 and after 10. For those named by
-``--test`` the vectors after the last epoch are evaluated on all entries. Results go to OUT as JSON, one line a
+``--test`` the vectors after the last epoch are evaluated on all entries. Results go to OUT, one line of JSON a
 measurement in ``ablation.jsonl``, written as they come, so that a cut-off run loses little.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -94,15 +95,20 @@ def main() -> None:
             run.train(None if configuration == "no-ota" else targets)
 
 
+@dataclass
 class Run:
     """One training and its measurements."""
 
-    def __init__(self, lm: LanguageModel, store: Store, dataset: Dataset, prepared: PreparedContexts, dev: list[str],
-                 keywords: list[str], asked: argparse.Namespace, name: str, configuration: str,
-                 settings: MimicSettings) -> None:  # fmt: skip
-        self.lm, self.store, self.dataset, self.prepared = lm, store, dataset, prepared
-        self.dev, self.keywords, self.asked, self.name = dev, keywords, asked, name
-        self.configuration, self.settings = configuration, settings
+    lm: LanguageModel
+    store: Store
+    dataset: Dataset
+    prepared: PreparedContexts
+    dev: list[str]
+    keywords: list[str]
+    asked: argparse.Namespace
+    name: str
+    configuration: str
+    settings: MimicSettings
 
     def train(self, targets: WordVectors | None) -> None:
         started = time.perf_counter()
