@@ -115,7 +115,7 @@ def run(store: Store, arguments: argparse.Namespace) -> None:
     embeddings = embeddings.to(lm.device)
     targets = embeddings[[row_of[word] for word in words]]
     table = NgramTable.from_words(words)
-    rows = context_table(store, words, _known(store, known, settings))
+    rows = context_table(store, words).with_rows(_known(store, known, settings))
     data = TrainingWords(words, counts, targets, table.bags(words), Reader(rows, embeddings))
 
     model = FormContextModel(settings, dim=lm.dim, ngrams=len(table)).to(lm.device)

@@ -1,8 +1,7 @@
 """Contexts as references into sentences, turned into readings on the device, without padding.
 
-The words of all sentences lie end to end in one array of rows of the embedding matrix. A context is a stretch
-of it, so a million contexts are three million numbers, and what a context says is a bag of rows summed where
-the embeddings are.
+The words of all sentences lie end to end in one array. A context is a stretch of it, so a million contexts
+are three million numbers, and what a context says is a bag of embeddings summed where the embeddings are.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ _SENTENCES_AT_ONCE = 50_000
 class ContextTable:
     """The contexts of a list of words.
 
-    :param rows: for each place of each sentence the row of its word in the embedding matrix, -1 for a word
-        that has no embedding. *Shape:* (places,)
+    :param numbers: for each place of each sentence the number of its word in a vocabulary; -1 for a word that
+        is not in it. *Shape:* (places,)
     :param left: the first place of each context. *Shape:* (contexts,)
     :param right: the place behind its last. *Shape:* (contexts,)
     :param place: where the word itself stands. *Shape:* (contexts,)
     :param starts: where each word's contexts start. *Shape:* (words + 1,)
     """
 
-    rows: np.ndarray
+    numbers: np.ndarray
     left: np.ndarray
     right: np.ndarray
     place: np.ndarray
@@ -46,48 +45,57 @@ class ContextTable:
     def __len__(self) -> int:
         return len(self.left)
 
+    def of_words(self, rows: np.ndarray) -> ContextTable:
+        """The contexts of some of the words, in this order."""
+        counts = self.counts[rows]
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        chosen = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.starts[rows], counts)
+        return ContextTable(self.numbers, self.left[chosen], self.right[chosen], self.place[chosen], starts)
 
-def context_table(
-    store: Store, words: Sequence[str], known: np.ndarray, limit: int | None = None
-) -> ContextTable:
-    """Gather the contexts of words from a store; contexts without any known word are left out.
+    def with_rows(self, rows: np.ndarray) -> ContextTable:
+        """The same contexts with words renumbered; contexts left without any known word are dropped.
 
-    :param known: for each word of the store's vocabulary its row of the embedding matrix, or -1.
-    :param limit: at most so many contexts a word.
-    """
+        :param rows: for each word of the vocabulary its new number, -1 to forget it.
+        """
+        table = ContextTable(
+            rows[self.numbers].astype(np.int32), self.left, self.right, self.place, self.starts
+        )
+        return _without_empty(table)
+
+
+def context_table(store: Store, words: Sequence[str], limit: int | None = None) -> ContextTable:
+    """The contexts of words in a store, at most ``limit`` of each, numbered by the store's vocabulary."""
     owner, sentence, position = store.references(words, limit)
     sentences, line = np.unique(sentence, return_inverse=True)
-    parts, lengths = [], []
+    parts, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
     with progress("Reading sentences", total=len(sentences), unit="sentences") as bar:
         for first in range(0, len(sentences), _SENTENCES_AT_ONCE):
             numbers, starts = store.sentence_words(sentences[first : first + _SENTENCES_AT_ONCE])
-            parts.append(known[numbers].astype(np.int32))
+            parts.append(numbers.astype(np.int32))
             lengths.append(np.diff(starts))
             bar.advance(len(lengths[-1]))
-    rows = np.concatenate(parts) if parts else np.zeros(0, np.int32)
-    ends = np.cumsum(np.concatenate(lengths)) if lengths else np.zeros(0, np.int64)
-    begins = np.concatenate([[0], ends])[:-1] if len(ends) else ends
+    ends = np.cumsum(np.concatenate(lengths))
+    begins = ends - np.concatenate(lengths)
     place = begins[line] + position
     left = np.maximum(begins[line], place - store.settings.window)
-    right = np.minimum(ends[line] if len(ends) else place, place + store.settings.window + 1)
-    table = _ordered(len(words), owner, left, right, place, rows)
-    return _without_empty(table, len(words))
+    right = np.minimum(ends[line], place + store.settings.window + 1)
+    return _ordered(len(words), owner, left, right, place, np.concatenate(parts))
 
 
 def table_of_sentences(sentences: Sequence[tuple[Sequence[int], int]]) -> ContextTable:
-    """Contexts of one word given as lists of rows and the word's place in each."""
-    rows = np.array([row for one, _ in sentences for row in one], dtype=np.int32)
+    """Contexts of one word given as lists of numbers and the word's place in each."""
+    numbers = np.array([row for one, _ in sentences for row in one], dtype=np.int32)
     right = np.cumsum([len(one) for one, _ in sentences], dtype=np.int64)
     left = np.concatenate([[0], right])[:-1] if len(right) else right
     place = left + np.array([at for _, at in sentences], dtype=np.int64)
     starts = np.array([0, len(sentences)])
-    return _without_empty(ContextTable(rows, left, right, place, starts), 1)
+    return _without_empty(ContextTable(numbers, left, right, place, starts))
 
 
 def known_words(table: ContextTable) -> np.ndarray:
     """How many words of each context have an embedding, the word itself not counted. *Shape:* (contexts,)"""
-    summed = np.concatenate([[0], np.cumsum(table.rows >= 0)])
-    own = table.rows[table.place] >= 0 if len(table) else np.zeros(0, bool)
+    summed = np.concatenate([[0], np.cumsum(table.numbers >= 0)])
+    own = table.numbers[table.place] >= 0 if len(table) else np.zeros(0, bool)
     known: np.ndarray = summed[table.right] - summed[table.left] - own
     return known
 
@@ -95,6 +103,7 @@ def known_words(table: ContextTable) -> np.ndarray:
 class Reader:
     """Turns contexts into readings: the mean embedding of the words around.
 
+    :param table: numbered by the rows of the embeddings (see :meth:`ContextTable.with_rows`).
     :param embeddings: *Shape:* (rows, dim)
     """
 
@@ -106,7 +115,7 @@ class Reader:
         self._none = len(embeddings)
         # One more row, of zeros, for words without an embedding and for the word itself.
         self._embeddings = torch.cat([embeddings, embeddings.new_zeros(1, embeddings.shape[1])])
-        rows = np.where(table.rows < 0, self._none, table.rows).astype(np.int32)
+        rows = np.where(table.numbers < 0, self._none, table.numbers).astype(np.int32)
         self._rows = torch.from_numpy(rows).to(device)
         self._left, self._right, self._place = (
             torch.from_numpy(array.astype(np.int64)).to(device)
@@ -143,16 +152,17 @@ class Reader:
 
 
 def _ordered(
-    words: int, owner: np.ndarray, left: np.ndarray, right: np.ndarray, place: np.ndarray, rows: np.ndarray
+    words: int, owner: np.ndarray, left: np.ndarray, right: np.ndarray, place: np.ndarray, numbers: np.ndarray
 ) -> ContextTable:
     order = np.argsort(owner, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=words))]).astype(np.int64)
-    return ContextTable(rows, left[order], right[order], place[order], starts)
+    return ContextTable(numbers, left[order], right[order], place[order], starts)
 
 
-def _without_empty(table: ContextTable, words: int) -> ContextTable:
+def _without_empty(table: ContextTable) -> ContextTable:
     keep = known_words(table) > 0
     if keep.all():
         return table
+    words = len(table.starts) - 1
     owner = np.repeat(np.arange(words), table.counts)[keep]
-    return _ordered(words, owner, table.left[keep], table.right[keep], table.place[keep], table.rows)
+    return _ordered(words, owner, table.left[keep], table.right[keep], table.place[keep], table.numbers)

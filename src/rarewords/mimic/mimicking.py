@@ -15,7 +15,7 @@ from rarewords.corpus.store import Store
 from rarewords.corpus.text import words_of
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
-from rarewords.mimic.batches import Reader, context_table, table_of_sentences
+from rarewords.mimic.batches import ContextTable, Reader, context_table, table_of_sentences
 from rarewords.mimic.files import read_mimic, write_mimic
 from rarewords.mimic.model import FormContextModel, Mimicked, WordBatch
 from rarewords.mimic.ngrams import UNKNOWN, NgramTable
@@ -55,6 +55,18 @@ class InferredWords:
     refused: dict[str, str]
 
 
+class PreparedContexts:
+    """Contexts of many words, read from a store once and used often."""
+
+    def __init__(self, store: Store, words: Sequence[str], limit: int | None = None) -> None:
+        self._row_of = {word: row for row, word in enumerate(words)}
+        self._table = context_table(store, list(words), limit)
+
+    def of(self, words: Sequence[str]) -> ContextTable:
+        """The contexts of some of the words."""
+        return self._table.of_words(np.array([self._row_of[word] for word in words], dtype=np.int64))
+
+
 class AttentiveMimicking:
     """A trained mimic model for one language model."""
 
@@ -78,6 +90,7 @@ class AttentiveMimicking:
         *,
         checkpoint: Path | None = None,
         contexts_kept: int | None = None,
+        prepared: PreparedContexts | None = None,
         after_epoch: Callable[[EpochReport, AttentiveMimicking], None] | None = None,
     ) -> AttentiveMimicking:
         """Train on all words of the store that occur often enough and have a vector to mimic.
@@ -85,6 +98,7 @@ class AttentiveMimicking:
         :param targets: vectors of words of several pieces, from one-token approximation; without them only
             words of one piece are learned from.
         :param contexts_kept: read at most so many contexts of each word from the store.
+        :param prepared: contexts already read from the store, for several trainings on the same text.
         """
         settings = settings or preset("am+context")
         _check_targets(lm, targets)
@@ -109,13 +123,10 @@ class AttentiveMimicking:
         )
         mean = _mean(lm) if settings.centre else torch.zeros(lm.dim)
         centred = embeddings.to(lm.device) - mean.to(lm.device)
-        contexts = context_table(store, words, _known(store, embeddings_of, settings), contexts_kept)
+        read = prepared.of(words) if prepared else context_table(store, words, contexts_kept)
+        reader = Reader(read.with_rows(_known(store, embeddings_of, settings)), centred)
         data = TrainingWords(
-            words,
-            counts,
-            centred[[rows[word] for word in words]],
-            table.bags(words),
-            Reader(contexts, centred),
+            words, counts, centred[[rows[word] for word in words]], table.bags(words), reader
         )
 
         def report(epoch: EpochReport, model: FormContextModel) -> None:
@@ -142,14 +153,21 @@ class AttentiveMimicking:
         return Inferred(word, vector, float(mimicked.context_share[0]), tuple(weights))
 
     def infer_words(
-        self, words: Sequence[str], store: Store, *, limit: int | None = None, words_per_batch: int = 256
+        self,
+        words: Sequence[str],
+        store: Store,
+        *,
+        limit: int | None = None,
+        words_per_batch: int = 256,
+        prepared: PreparedContexts | None = None,
     ) -> InferredWords:
         """Vectors of many words with their contexts from a store.
 
         :param limit: use at most so many contexts of each word.
         """
         words = list(dict.fromkeys(words))
-        contexts = context_table(store, words, _known(store, self._words, self.settings), limit)
+        read = prepared.of(words) if prepared else context_table(store, words, limit)
+        contexts = read.with_rows(_known(store, self._words, self.settings))
         counts = contexts.counts
         refused = {word: self._refusal(word, int(count)) for word, count in zip(words, counts, strict=True)}
         kept = np.array([row for row, word in enumerate(words) if not refused[word]], dtype=np.int64)
