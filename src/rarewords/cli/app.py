@@ -15,6 +15,7 @@ import typer
 from rarewords.cli.ask import ask
 from rarewords.cli.demo import demo
 from rarewords.cli.inject import inject
+from rarewords.cli.ota import ota
 from rarewords.errors import InputError
 
 app = typer.Typer(
@@ -52,6 +53,7 @@ def _common(
 app.command("ask")(ask)
 app.command("inject")(inject)
 app.command("demo")(demo)
+app.add_typer(ota, name="ota")
 
 
 def main() -> None:
