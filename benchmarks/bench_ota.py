@@ -31,6 +31,7 @@ from rarewords.lm import LanguageModel
 from rarewords.ota import Approximator, OtaSettings, approximate
 from rarewords.ota.behaviour import answer_overlap, held_out_distance
 from rarewords.ota.evaluate import Curve, compare, marks_up_to, measure, one_piece_words
+from rarewords.ota.report import curves_csv
 from rarewords.vectors import WordVectors, read_words
 
 DATA = Path(__file__).resolve().parent / "data"
@@ -44,10 +45,10 @@ def say(text: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("part", choices=["curves", "scale", "behaviour", "cpu"])
-    parser.add_argument("--model", required=True)
+    parser.add_argument("part", nargs="?", default="cpu", choices=["curves", "scale", "behaviour", "cpu"])
+    parser.add_argument("--model", default="default")
     parser.add_argument("--name", help="what to call the model in the results; its folder's name otherwise")
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path("build/ota"))
     parser.add_argument("--device", default="auto")
     parser.add_argument("--words", type=int, help="fewer words than the full measurement takes")
     parser.add_argument("--iterations", type=int, default=5000, help="of preset paper")
@@ -96,7 +97,7 @@ def curves(model: LanguageModel, arguments: argparse.Namespace) -> None:
             pairs = [("random", other) for other in ("static", "fast") if other in done]
             result["comparisons"] = [vars(compare(done[one], done[other])) for one, other in pairs]
         save(arguments.out / f"{model.name}-curves.json", result)
-        save_csv(arguments.out / f"{model.name}-curves.csv", done)
+        (arguments.out / f"{model.name}-curves.csv").write_text(curves_csv(result["curves"]), "utf-8")
 
 
 def scale(model: LanguageModel, arguments: argparse.Namespace) -> None:
@@ -192,14 +193,6 @@ def machine(model: LanguageModel) -> dict[str, Any]:
 def save(path: Path, value: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n", "utf-8")
-
-
-def save_csv(path: Path, done: dict[str, Curve]) -> None:
-    lines = ["curve,iteration,mean_cosine_distance,seconds"]
-    for label, curve in done.items():
-        rows = zip(curve.marks, curve.distances, curve.seconds, strict=True)
-        lines += [f"{label},{mark},{distance:.6f},{seconds:.3f}" for mark, distance, seconds in rows]
-    path.write_text("\n".join(lines) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

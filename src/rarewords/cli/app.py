@@ -18,6 +18,7 @@ from rarewords.cli.demo import demo
 from rarewords.cli.inject import inject
 from rarewords.cli.scan import scan
 from rarewords.cli.wnlampro import app as wnlampro
+from rarewords.cli.ota import ota
 from rarewords.errors import InputError
 
 app = typer.Typer(
@@ -59,6 +60,7 @@ app.command("ask")(ask)
 app.command("inject")(inject)
 app.command("demo")(demo)
 app.add_typer(wnlampro, name="wnlampro")
+app.add_typer(ota, name="ota")
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from torch import Tensor
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.ota.baselines import baseline, weighted_mean
-from rarewords.ota.checkpoint import Checkpoint
+from rarewords.ota.checkpoint import SECONDS_BETWEEN_PARTS, Checkpoint
 from rarewords.ota.contexts import Frame, word_key
 from rarewords.ota.inverse import Prior
 from rarewords.ota.objective import Objective
@@ -93,6 +93,7 @@ def approximate(
     words_per_batch: int | None = None,
     shard: tuple[int, int] = (0, 1),
     work: str | Path | None = None,
+    checkpoint_seconds: float = SECONDS_BETWEEN_PARTS,
 ) -> Approximation:
     """One vector for each word or phrase of several pieces, that acts in the model as its pieces do.
 
@@ -119,12 +120,11 @@ def approximate(
     tasks, notes = sort_words(model, frame, words, keep_single=keep_single)
     tasks = [task for task in tasks if word_key(task.pieces, settings.seed) % shard[1] == shard[0]]
     recipe = _recipe(model, settings, method, [task.word for task in tasks])
-    checkpoint = Checkpoint(None if work is None else Path(work), recipe)
+    checkpoint = Checkpoint(None if work is None else Path(work), recipe, seconds=checkpoint_seconds)
     if checkpoint.resumed:
         message(f"Resuming: {checkpoint.resumed:,} of {len(tasks):,} words are done")
-    with progress("Approximating", total=len(tasks), unit="words") as bar:
-        bar.advance(checkpoint.resumed)
-        open_tasks = [task for task in tasks if task.word not in checkpoint]
+    open_tasks = [task for task in tasks if task.word not in checkpoint]
+    with progress("Approximating", total=len(open_tasks), unit="words") as bar:
         for part, rows in _compute(model, settings, method, open_tasks, words_per_batch):
             checkpoint.add([task.word for task in part], rows)
             bar.advance(len(part))
