@@ -186,8 +186,17 @@ def machine(model: LanguageModel) -> dict[str, Any]:
         "torch": torch.__version__,
         "python": platform.python_version(),
         "matmul": torch.get_float32_matmul_precision() if on_gpu else "float32",
-        "command": "python benchmarks/" + " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": command(model),
     }
+
+
+def command(model: LanguageModel) -> str:
+    """The command line, with names in place of this machine's folders."""
+    given = list(sys.argv[1:])
+    for option, shown in (("--model", model.name), ("--out", "RESULTS")):
+        if option in given:
+            given[given.index(option) + 1] = shown
+    return " ".join(["python benchmarks/bench_ota.py", *given])
 
 
 def save(path: Path, value: Any) -> None:
