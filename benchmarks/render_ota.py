@@ -31,6 +31,7 @@ def main() -> None:
         figure = [kept / f"{result['model']}-curves.{ending}" for ending in ("png", "svg")]
         draw_curves(result["curves"], result["model"], figure)
         parts += curves_part(result)
+    parts += tried_part([read_json(path) for path in sorted(results.glob("*-tried.json"))])
     parts += scale_part([read_json(path) for path in sorted(results.glob("*-scale.json"))], "On a GPU")
     parts += scale_part([read_json(path) for path in sorted(results.glob("*-cpu.json"))], "On a CPU")
     parts += behaviour_part([read_json(path) for path in sorted(results.glob("*-behaviour.json"))])
@@ -57,7 +58,8 @@ def curves_part(result: dict[str, Any]) -> list[str]:
         verdict = "significant" if test["p_value"] < 0.05 else "not significant"
         parts.append(
             f"Each at its best, `{test['first']}` is nearer for {test['first_wins']} words, "
-            f"`{test['second']}` for {test['second_wins']}: p = {test['p_value']:.2g}, {verdict} (two-sided binomial test)."
+            f"`{test['second']}` for {test['second_wins']}: p = {test['p_value']:.2g}, "
+            f"{verdict} (two-sided binomial test)."
         )
     if "random" in curves and "fast" in curves and PAPER_ITERATIONS in curves["random"]["marks"]:
         parts.append(costs(curves["random"], curves["fast"]))
@@ -88,6 +90,21 @@ def costs(paper: dict[str, Any], fast: dict[str, Any]) -> str:
         f"{ratios[1]:.1f} times fewer backward passes and {ratios[2]:.1f} times less time."
     )
     return "\n".join(lines)
+
+
+def tried_part(results: list[dict[str, Any]]) -> list[str]:
+    """What was tried for the fast preset, the nearest first."""
+    parts = []
+    for result in results:
+        lines = ["| settings | start | distance | backward passes a word | seconds |", "|---|---:|---:|---:|---:|"]
+        for label, curve in sorted(result["curves"].items(), key=lambda item: item[1]["distances"][-1]):
+            lines.append(
+                f"| {label} | {curve['distances'][0]:.4f} | {curve['distances'][-1]:.4f} "
+                f"| {curve['backwards']:.0f} | {curve['seconds'][-1]:.2f} |"
+            )
+        title = f"## {result['model']}: what was tried, {result['words']} one-piece words"
+        parts += [title, on(result), "\n".join(lines)]
+    return parts
 
 
 def scale_part(results: list[dict[str, Any]], title: str) -> list[str]:
