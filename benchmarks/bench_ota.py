@@ -47,7 +47,8 @@ def say(text: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("part", nargs="?", default="cpu", choices=["cpu", "curves", "tried", "scale", "behaviour"])
+    choices = ["cpu", "curves", "tried", "scale", "behaviour"]
+    parser.add_argument("part", nargs="?", default="cpu", choices=choices)
     parser.add_argument("--model", default="default")
     parser.add_argument("--name", help="what to call the model in the results; its folder's name otherwise")
     parser.add_argument("--out", type=Path, default=Path("build/ota"))
@@ -120,8 +121,8 @@ def tried(model: LanguageModel, arguments: argparse.Namespace) -> None:
     }
     steps = {"solver": "adam", "contexts_per_step": 1, "fresh": True, "iterations": 160}
     for rate in (1e-3, 3e-3, 1e-2):
-        plans[f"Adam, inverse start, rate {rate}"] = {**steps, "learning_rate": rate}
-        plans[f"Adam, vocabulary start, rate {rate}"] = {**steps, "learning_rate": rate, "start": "vocabulary"}
+        for start in ("inverse", "vocabulary"):
+            plans[f"Adam, {start} start, rate {rate}"] = {**steps, "learning_rate": rate, "start": start}
     result: dict[str, Any] = {**machine(model), "words": len(words), "seed": arguments.seed, "curves": {}}
     for label, changes in plans.items():
         settings = OtaSettings.preset("fast", seed=arguments.seed, **changes)

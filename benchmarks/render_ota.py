@@ -96,7 +96,8 @@ def tried_part(results: list[dict[str, Any]]) -> list[str]:
     """What was tried for the fast preset, the nearest first."""
     parts = []
     for result in results:
-        lines = ["| settings | start | distance | backward passes a word | seconds |", "|---|---:|---:|---:|---:|"]
+        lines = ["| settings | start | distance | backward passes a word | seconds |"]
+        lines.append("|---|---:|---:|---:|---:|")
         for label, curve in sorted(result["curves"].items(), key=lambda item: item[1]["distances"][-1]):
             lines.append(
                 f"| {label} | {curve['distances'][0]:.4f} | {curve['distances'][-1]:.4f} "
