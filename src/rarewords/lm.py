@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +22,7 @@ from torch import Tensor, nn
 
 from rarewords.bundled import DEFAULT_MODEL, bundled_model
 from rarewords.errors import InputError
-from rarewords.progress import progress
+from rarewords.progress import Bar, progress
 from rarewords.tokens import EncodedBlank, Tokens
 
 # The modules between the last hidden state and the logits, by what they are called. The first row whose
@@ -223,12 +224,19 @@ class LanguageModel:
 
     @torch.no_grad()
     def fill(
-        self, queries: Sequence[Query], *, top_k: int = 100, tokens_per_batch: int | None = None
+        self,
+        queries: Sequence[Query],
+        *,
+        top_k: int = 100,
+        tokens_per_batch: int | None = None,
+        bar: Bar | None = None,
     ) -> Answers:
         """The ``top_k`` most probable fillers for the blank of each query.
 
         Queries of equal length are computed together, so nothing is padded and no answer depends on its
         neighbours.
+
+        :param bar: reports progress there instead of on a bar of its own.
         """
         if top_k < 1:
             raise InputError(f"top_k must be at least 1, not {top_k}")
@@ -237,14 +245,16 @@ class LanguageModel:
         ids = np.zeros((len(queries), top_k), dtype=np.int64)
         log_probs = np.zeros((len(queries), top_k), dtype=np.float32)
         budget = tokens_per_batch or (2048 if self.device.type == "cpu" else 65536)
-        with progress("Filling blanks", total=len(queries), unit="queries") as bar:
+        shown = progress("Filling blanks", total=len(queries), unit="queries") if bar is None else None
+        with shown or nullcontext(bar) as reported:
             for batch in _batches_by_length([len(one.ids) for one in encoded], budget):
                 logits = self._blank_logits([encoded[i] for i in batch], [queries[i].vector for i in batch])
                 best = torch.topk(logits, top_k, dim=-1)
                 normalizer = torch.logsumexp(logits, dim=-1, keepdim=True)
                 ids[batch] = best.indices.cpu().numpy()
                 log_probs[batch] = (best.values - normalizer).cpu().numpy()
-                bar.advance(len(batch))
+                if reported is not None:
+                    reported.advance(len(batch))
         return Answers(ids, log_probs, self.tokens)
 
     def _encode(self, queries: Sequence[Query]) -> list[EncodedBlank]:
@@ -272,7 +282,7 @@ class LanguageModel:
         return result
 
     def _blank_logits(self, batch: list[EncodedBlank], vectors: list[np.ndarray | Tensor | None]) -> Tensor:
-        """Logits in float32 at the blank of sequences of equal length. *Shape:* (batch, vocabulary)"""
+        """Logits, float32 or float64, at the blank of rows of one length. *Shape:* (batch, vocabulary)"""
         ids = torch.tensor([one.ids for one in batch], device=self.device)
         slots = torch.tensor(
             [-1 if vector is None else one.word_end - 1 for one, vector in zip(batch, vectors, strict=True)],
@@ -284,7 +294,8 @@ class LanguageModel:
         )
         inputs = self.embed(ids, slots, free.to(self.device))
         blanks = torch.tensor([one.blank for one in batch], device=self.device)
-        return self.logits_at(inputs, blanks).float()
+        logits = self.logits_at(inputs, blanks)
+        return logits if logits.dtype == torch.float64 else logits.float()
 
     def _mask(self, inputs: Tensor, mask: Tensor | None) -> Tensor:
         return torch.ones(inputs.shape[:2], dtype=torch.long, device=inputs.device) if mask is None else mask

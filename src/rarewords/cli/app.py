@@ -12,9 +12,12 @@ from typing import Annotated
 
 import typer
 
+from rarewords.cli import corpus, mimic
 from rarewords.cli.ask import ask
 from rarewords.cli.demo import demo
 from rarewords.cli.inject import inject
+from rarewords.cli.scan import scan
+from rarewords.cli.wnlampro import app as wnlampro
 from rarewords.cli.ota import ota
 from rarewords.errors import InputError
 
@@ -50,9 +53,13 @@ def _common(
     progress.enable(not quiet)
 
 
+app.command("scan")(scan)
+app.add_typer(corpus.app, name="corpus")
+app.add_typer(mimic.app, name="mimic")
 app.command("ask")(ask)
 app.command("inject")(inject)
 app.command("demo")(demo)
+app.add_typer(wnlampro, name="wnlampro")
 app.add_typer(ota, name="ota")
 
 

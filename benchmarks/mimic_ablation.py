@@ -1,0 +1,172 @@
+"""The paper's ablations of attentive mimicking, on WNLaMPro dev, and the main table's vectors on test.
+
+    PYTHONPATH=src python benchmarks/mimic_ablation.py OUT --model M --corpus STORE --targets OTA.safetensors
+        [--configurations am am+context no-ota no-form no-context] [--seeds 0 1] [--test am+context]
+
+For each configuration one training of 10 epochs, evaluated on dev after 5 and after 10. For those named by
+``--test`` the vectors after the last epoch are evaluated on all entries. Results go to OUT, one line of JSON a
+measurement in ``ablation.jsonl``, written as they come, so that a cut-off run loses little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rarewords import LanguageModel, WordVectors, progress
+from rarewords.corpus.store import Store
+from rarewords.mimic.mimicking import AttentiveMimicking, PreparedContexts
+from rarewords.mimic.settings import MimicSettings, preset
+from rarewords.mimic.train import EpochReport
+from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
+from rarewords.probe.evaluate import EvalSettings, evaluate
+from rarewords.probe.result import ProbeResult
+
+CONFIGURATIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "am": ("am", {}),
+    "am+context": ("am+context", {}),
+    "no-ota": ("am", {}),
+    "no-form": ("am", {"form": False}),
+    "no-context": ("am", {"context": False}),
+    "no-attention": ("am+context", {"attention": False}),
+    "centre": ("am+context", {"centre": True}),
+    "skip-frequent": ("am+context", {"skip_frequent": 200}),
+    "form-dropout": ("am+context", {"form_dropout": 0.3}),
+    "decay": ("am+context", {"learning_rate": 0.003, "final_learning_rate": 0.0003}),
+    "all-beside": (
+        "am+context",
+        {
+            "centre": True,
+            "skip_frequent": 200,
+            "form_dropout": 0.3,
+            "learning_rate": 0.003,
+            "final_learning_rate": 0.0003,
+        },
+    ),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--model", default="default")
+    parser.add_argument("--name")
+    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--targets", type=Path, required=True)
+    parser.add_argument(
+        "--configurations", nargs="+", default=["am", "am+context", "no-ota", "no-form", "no-context"]
+    )
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--test", nargs="*", default=["am+context"])
+    parser.add_argument("--save", nargs="*", default=[], help="configurations whose mimic model is kept")
+    asked = parser.parse_args()
+    torch.set_float32_matmul_precision("high")
+    progress.enable()
+    asked.out.mkdir(parents=True, exist_ok=True)
+    started = time.perf_counter()
+    lm = LanguageModel.from_pretrained(asked.model)
+    store, targets, dataset = Store.open(asked.corpus), WordVectors.load(asked.targets), Dataset.load()
+    keywords = list(dict.fromkeys(entry.word.text for entry in dataset))
+    frequent, _ = store.counts(100)
+    prepared = PreparedContexts(store, list(dict.fromkeys([*frequent, *keywords])))
+    print(f"contexts read after {time.perf_counter() - started:.0f} s", flush=True)
+    dev = list(dict.fromkeys(entry.word.text for entry in dataset if entry.subset == "dev"))
+    name = asked.name or Path(asked.model).name
+    record(
+        asked.out,
+        {
+            "model": name,
+            "configuration": "pieces",
+            **figures(evaluate(lm, dataset, EvalSettings(subset="dev"))),
+        },
+    )
+    for seed in asked.seeds:
+        for configuration in asked.configurations:
+            base, changes = CONFIGURATIONS[configuration]
+            settings = preset(base, **{**changes, "epochs": asked.epochs, "seed": seed, "held_out": 0.02})
+            run = Run(lm, store, dataset, prepared, dev, keywords, asked, name, configuration, settings)
+            run.train(None if configuration == "no-ota" else targets)
+
+
+@dataclass
+class Run:
+    """One training and its measurements."""
+
+    lm: LanguageModel
+    store: Store
+    dataset: Dataset
+    prepared: PreparedContexts
+    dev: list[str]
+    keywords: list[str]
+    asked: argparse.Namespace
+    name: str
+    configuration: str
+    settings: MimicSettings
+
+    def train(self, targets: WordVectors | None) -> None:
+        started = time.perf_counter()
+        mimic = AttentiveMimicking.fit(
+            self.lm, self.store, targets, self.settings, prepared=self.prepared, after_epoch=self.after_epoch
+        )
+        seconds = time.perf_counter() - started
+        title = f"{self.name}-{self.configuration}-{self.settings.seed}"
+        if self.configuration in self.asked.test:
+            made = time.perf_counter()
+            inferred = mimic.infer_words(self.keywords, self.store, prepared=self.prepared)
+            made = time.perf_counter() - made
+            inferred.vectors.save(self.asked.out / f"{title}.safetensors")
+            result = evaluate(
+                self.lm,
+                self.dataset,
+                EvalSettings(method="vectors", depth=512),
+                vectors=inferred.vectors,
+                label=title,
+            )
+            result.save(self.asked.out / f"{title}.json.gz")
+            speed = {"words_per_second": len(inferred.vectors) / made, "refused": len(inferred.refused)}
+            self.record(
+                {"set": "all", "epoch": self.settings.epochs, "seconds": seconds, **speed, **figures(result)}
+            )
+        if self.configuration in self.asked.save:
+            mimic.save_pretrained(self.asked.out / f"{title}-mimic", packed=True)
+
+    def after_epoch(self, report: EpochReport, mimic: AttentiveMimicking) -> None:
+        progress.message(f"{self.configuration} {report}")
+        if report.epoch not in (5, self.settings.epochs):
+            return
+        inferred = mimic.infer_words(self.dev, self.store, prepared=self.prepared)
+        settings = EvalSettings(method="vectors", subset="dev")
+        result = evaluate(self.lm, self.dataset, settings, vectors=inferred.vectors)
+        self.record({"set": "dev", **vars(report), **figures(result)})
+
+    def record(self, values: dict[str, Any]) -> None:
+        about = {"model": self.name, "configuration": self.configuration, "seed": self.settings.seed}
+        record(self.asked.out, {**about, **values})
+
+
+def figures(result: ProbeResult) -> dict[str, Any]:
+    """MRR overall, by frequency, and by relation and frequency."""
+    cells = {"MRR": result.mrr}
+    for relation in ("all", *RELATIONS):
+        for band in BANDS:
+            cell = result.cell(relation, band)
+            if cell is not None:
+                cells[f"{relation} {band}"] = round(cell.mrr.mean, 4)
+    return cells
+
+
+def record(out: Path, values: dict[str, Any]) -> None:
+    with (out / "ablation.jsonl").open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(values) + "\n")
+    print(json.dumps(values), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""``rarewords mimic``: train a mimic model, and make vectors with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rarewords.cli.options import AsJson, Device, Model, print_json
+
+app = typer.Typer(no_args_is_help=True, help="Attentive mimicking: vectors from spelling and sentences.")
+
+Corpus = Annotated[Path, typer.Option("--corpus", help="A store made by `rarewords corpus build`.")]
+
+
+@app.command()
+def train(
+    corpus: Corpus,
+    out: Annotated[Path, typer.Option(help="The new mimic model's folder.")],
+    model: Model = "default",
+    targets: Annotated[
+        Path | None, typer.Option(help="Vectors of words of several pieces, made by `rarewords ota`.")
+    ] = None,
+    preset: Annotated[str, typer.Option(help="am or am+context, as in the paper.")] = "am+context",
+    epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the training words (10).")] = None,
+    no_ota: Annotated[
+        bool, typer.Option("--no-ota", help="Ablation: learn from words of one piece only.")
+    ] = False,
+    no_form: Annotated[bool, typer.Option("--no-form", help="Ablation: contexts alone.")] = False,
+    no_context: Annotated[bool, typer.Option("--no-context", help="Ablation: spelling alone.")] = False,
+    no_attention: Annotated[
+        bool,
+        typer.Option("--no-attention", help="The plain form-context model: all contexts count the same."),
+    ] = False,
+    min_count: Annotated[
+        int | None, typer.Option(min=1, help="Learn from words this frequent (100).")
+    ] = None,
+    ngram_limit: Annotated[int | None, typer.Option(min=0, help="Keep at most so many n-grams.")] = None,
+    skip_frequent: Annotated[
+        int | None, typer.Option(min=0, help="Leave the so many most frequent words out of contexts.")
+    ] = None,
+    centre: Annotated[
+        bool, typer.Option("--centre", help="Learn differences from the mean embedding.")
+    ] = False,
+    form_dropout: Annotated[
+        float | None, typer.Option(min=0.0, max=0.99, help="Share of training instances without their form.")
+    ] = None,
+    held_out: Annotated[
+        float | None, typer.Option(min=0.0, max=0.89, help="Share of training words kept for watching.")
+    ] = None,
+    contexts: Annotated[int | None, typer.Option(min=1, help="Read at most so many contexts a word.")] = None,
+    packed: Annotated[bool, typer.Option("--packed", help="Store large matrices as int8.")] = False,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Train a mimic model on a corpus.
+
+    It learns from words with a count of at least 100: the vector of a word of one piece is the model's own,
+    that of a word of several pieces comes from `--targets`. An interrupted training goes on where it stopped.
+
+    Example: `rarewords mimic train --corpus wiki.store --targets ota.safetensors --out mimic`
+    """
+    from rarewords import LanguageModel, progress
+    from rarewords.corpus.store import Store
+    from rarewords.errors import InputError
+    from rarewords.mimic.mimicking import AttentiveMimicking
+    from rarewords.mimic.settings import preset as settings_of
+    from rarewords.vectors import open_vectors
+
+    if no_ota and targets is not None:
+        raise InputError("--no-ota leaves out what --targets gives; use one of them")
+    if targets is None and not no_ota:
+        raise InputError(
+            "give --targets (made by rarewords ota), or --no-ota to learn from one-piece words only"
+        )
+    if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
+        raise InputError(f"{out} exists and is not empty; choose another folder or remove it first")
+    changes: dict[str, Any] = {
+        "form": not no_form,
+        "context": not no_context,
+        "attention": not no_attention,
+        "centre": centre,
+        "seed": seed,
+    }
+    optional = {
+        "epochs": epochs,
+        "min_count": min_count,
+        "ngram_limit": ngram_limit,
+        "skip_frequent": skip_frequent,
+        "form_dropout": form_dropout,
+        "held_out": held_out,
+    }
+    changes |= {name: value for name, value in optional.items() if value is not None}
+    settings = settings_of(preset, **changes)
+    lm = LanguageModel.from_pretrained(model, device=device)
+    checkpoint = out.with_name(out.name + ".training")
+    fitted = AttentiveMimicking.fit(
+        lm,
+        Store.open(corpus),
+        open_vectors(targets) if targets else None,
+        settings,
+        checkpoint=checkpoint,
+        contexts_kept=contexts,
+        after_epoch=lambda report, _: progress.message(_epoch_line(vars(report))),
+    )
+    fitted.save_pretrained(out, packed=packed)
+    for path in checkpoint.iterdir():
+        path.unlink()
+    checkpoint.rmdir()
+    history = [vars(report) for report in fitted.history]
+    if as_json:
+        print_json({"folder": str(out), "settings": settings.to_dict(), "history": history})
+    else:
+        typer.echo(f"{out}: trained, {_epoch_line(history[-1])}")
+
+
+@app.command()
+def infer(
+    mimic: Annotated[Path, typer.Option(help="A folder made by `rarewords mimic train`.")],
+    words: Annotated[Path, typer.Option(help="A file with one word a line.")],
+    corpus: Corpus,
+    out: Annotated[Path, typer.Option(help="The file of the new vectors (.safetensors).")],
+    model: Model = "default",
+    contexts: Annotated[int | None, typer.Option(min=1, help="Use at most so many contexts a word.")] = None,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Make vectors for words from their spelling and their contexts in a corpus.
+
+    A word without contexts gets its vector from its spelling, one without known n-grams from its contexts; a
+    word that has neither is named and left out.
+    """
+    from rarewords import LanguageModel
+    from rarewords.corpus.store import Store
+    from rarewords.errors import InputError
+    from rarewords.mimic.mimicking import AttentiveMimicking
+    from rarewords.vectors import read_words
+
+    asked = read_words(words)
+    lm = LanguageModel.from_pretrained(model, device=device)
+    done = AttentiveMimicking.from_pretrained(mimic, lm).infer_words(
+        asked, Store.open(corpus), limit=contexts
+    )
+    for word, reason in done.refused.items():
+        typer.echo(f"{word}: {reason}", err=True)
+    if not len(done.vectors):
+        raise InputError(f"none of the {len(asked)} words could be given a vector")
+    done.vectors.save(out)
+    share = float(done.context_share.mean())
+    if as_json:
+        rows = zip(done.vectors.words, done.context_share.tolist(), done.contexts.tolist(), strict=True)
+        shown = [{"word": word, "context_share": round(part, 3), "contexts": n} for word, part, n in rows]
+        print_json({"file": str(out), "words": shown, "refused": done.refused})
+        return
+    made, left_out = len(done.vectors), len(done.refused)
+    typer.echo(f"{out}: {made:,} words, {left_out} refused, {share:.0%} from contexts on average")
+
+
+def _epoch_line(report: dict[str, Any]) -> str:
+    cosine = report["held_out_cosine"]
+    watched = f", held-out cosine {cosine:.3f}" if cosine is not None else ""
+    loss = f"epoch {report['epoch']}: loss {report['loss']:.5f}, {report['context_share']:.0%} from contexts"
+    return f"{loss}{watched}, {report['examples_per_second']:,.0f} examples/s"

@@ -1,0 +1,96 @@
+"""Tables over Unicode: what kind of character this is, its lower case, its hash.
+
+All tables are indexed by code point and reach up to the last letter Unicode has assigned; whatever is above
+them (private use, tags) counts as :data:`OTHER`.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+# Kinds below OTHER make words, so that "is it part of a word" is one comparison.
+LOWER, LETTER, MARK, DIGIT, OTHER = 0, 1, 2, 3, 4
+SPACE, NEWLINE, PERIOD, COMMA, HYPHEN, APOSTROPHE, STOP, WIDE_STOP, OPENER, CLOSER, QUOTE = range(5, 16)
+# Kinds from CONTROL on need cleaning; text without them, nearly all of it, is used as it is.
+CONTROL, REMOVED = 16, 17
+
+TABLE_SIZE = 0x32400
+
+_SPECIAL = {
+    PERIOD: ".",
+    COMMA: ",",
+    HYPHEN: "-\u2010\u2011",
+    APOSTROPHE: "'\u2019",
+    STOP: "!?…؟।॥։",
+    WIDE_STOP: "。！？",
+    OPENER: "([{“‘«„‹「『",
+    CLOSER: ")]}”»›」』",
+    QUOTE: '"',
+    NEWLINE: "\n\r\x0b\x0c\x85\u2028\u2029",
+    MARK: "\u200c\u200d",
+    SPACE: "\t_",
+    REMOVED: "\xad\u200b\u2060\ufeff",
+}
+_OF_CATEGORY = {
+    "Ll": LOWER, "Lu": LETTER, "Lt": LETTER, "Lm": LETTER, "Lo": LETTER,
+    "Mn": MARK, "Mc": MARK, "Me": MARK, "Nd": DIGIT, "Nl": DIGIT, "No": DIGIT,
+    "Zs": SPACE, "Cc": CONTROL,
+}  # fmt: skip
+
+
+@cache
+def kinds() -> npt.NDArray[np.uint8]:
+    """The kind of every code point. *Shape:* (TABLE_SIZE,)"""
+    category = unicodedata.category
+    table = [_OF_CATEGORY.get(category(chr(point)), OTHER) for point in range(TABLE_SIZE - 1)]
+    result = np.array([*table, OTHER], dtype=np.uint8)
+    for kind, characters in _SPECIAL.items():
+        for character in characters:
+            result[ord(character)] = kind
+    return result
+
+
+@cache
+def lower_cased() -> npt.NDArray[np.uint32]:
+    """The lower case of every code point, one for one, so that positions stay. *Shape:* (TABLE_SIZE,)"""
+    result = np.arange(TABLE_SIZE, dtype=np.uint32)
+    for point in range(TABLE_SIZE - 1):
+        lower = chr(point).lower()
+        # U+0130 is the only character whose lower case is longer: i and a combining dot.
+        result[point] = ord(lower[0])
+    return result
+
+
+@cache
+def hashes(lower_case: bool) -> npt.NDArray[np.uint64]:
+    """A fixed random number for every code point, equal for both cases if wanted. *Shape:* (TABLE_SIZE,)"""
+    numbers = mix(np.arange(1, TABLE_SIZE + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    return numbers[lower_cased()] if lower_case else numbers
+
+
+def fold(text: str) -> str:
+    """Lower-case a text as the store does: one character for one, so that places in it stay.
+
+    >>> fold("Straßen-CAFÉ")
+    'straßen-café'
+    """
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    lower = lower_cased()[np.minimum(points, np.uint32(TABLE_SIZE - 1))]
+    return np.where(points < TABLE_SIZE, lower, points).tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Spread 64-bit numbers evenly (the finalizer of SplitMix64); every input bit reaches every output bit.
+
+    *Shape:* any, kept
+    """
+    values = values ^ (values >> np.uint64(30))
+    values *= np.uint64(0xBF58476D1CE4E5B9)
+    values ^= values >> np.uint64(27)
+    values *= np.uint64(0x94D049BB133111EB)
+    values ^= values >> np.uint64(31)
+    return values

@@ -1,0 +1,72 @@
+"""What a store is made with; two stores can be merged when these are equal."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from rarewords.errors import InputError
+
+WordRule = Literal["english", "any"]
+
+# Goes up whenever the same text would be cut into other sentences or words, or hashed otherwise.
+RULES = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusSettings:
+    """How text becomes counts and contexts.
+
+    ``contexts``: at most this many contexts are kept of each word. ``window``: words to each side.
+    ``lower_case``: as the language model does it. ``words``: which words get counts and contexts,
+    ``english`` for ``[a-z.-]*`` with at least one letter, ``any`` for any script. ``min_count``: rarer words
+    get no contexts; such a store cannot be added to, as it has forgotten what another text may need.
+    ``seed``: another sample.
+    """
+
+    contexts: int = 1000
+    window: int = 25
+    lower_case: bool = True
+    words: WordRule = "english"
+    min_count: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.contexts <= 1_000_000:
+            raise InputError(f"contexts must be between 1 and 1000000, not {self.contexts}")
+        if not 1 <= self.window <= 1000:
+            raise InputError(f"window must be between 1 and 1000 words, not {self.window}")
+        if self.words not in ("english", "any"):
+            raise InputError(f"words must be english or any, not {self.words!r}")
+        if self.min_count < 1:
+            raise InputError(f"min-count must be 1 or more, not {self.min_count}")
+        if not 0 <= self.seed < 2**63:
+            raise InputError(f"seed must be between 0 and 2^63 - 1, not {self.seed}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings and the version of the rules, as they stand in ``store.json``."""
+        return {**asdict(self), "rules": RULES}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], source: str) -> CorpusSettings:
+        """Read settings back; ``source`` names the store in the message when they do not fit."""
+        values = dict(values)
+        rules = values.pop("rules", None)
+        if rules != RULES:
+            raise InputError(
+                f"{source} was written with version {rules} of the word rules, this is version {RULES}; "
+                "build the store again from its text"
+            )
+        try:
+            return cls(**values)
+        except TypeError:
+            raise InputError(f"{source} holds settings this version does not know; build it again") from None
+
+    def require_equal(self, other: CorpusSettings, mine: str, others: str) -> None:
+        """Raise unless both settings are the same, naming every difference."""
+        a, b = asdict(self), asdict(other)
+        differing = [f"{name} {a[name]} and {b[name]}" for name in a if a[name] != b[name]]
+        if differing:
+            raise InputError(
+                f"{mine} and {others} have different settings ({', '.join(differing)}); use the same settings"
+            )

@@ -1,0 +1,126 @@
+"""Which files to read, and how to cut them into shards that can be read apart from each other."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+from rarewords.errors import InputError
+
+Format = Literal["text", "jsonl", "csv", "tsv", "parquet"]
+Compression = Literal["", "gz", "bz2", "xz", "zst"]
+
+SHARD_BYTES = 8 << 20
+
+_FORMATS: dict[str, Format] = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+    ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
+}  # fmt: skip
+_COMPRESSIONS: dict[str, Compression] = {
+    ".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".lzma": "xz", ".zst": "zst", ".zstd": "zst",
+}  # fmt: skip
+_IN_FOLDERS = {".txt", ".text", ".md", *_FORMATS}
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file of text; ``size`` and ``changed`` tell whether it is still the same file."""
+
+    path: str
+    format: Format
+    compression: Compression
+    field: str
+    size: int
+    changed: int
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A piece of a source: the lines that start in bytes ``start`` to ``stop``, or every ``of``-th chunk."""
+
+    source: Source
+    start: int = 0
+    stop: int = 0
+    number: int = 0
+    of: int = 1
+
+    @property
+    def bytes(self) -> int:
+        """How much of the source this is, for progress."""
+        return self.stop - self.start if self.stop else self.source.size // self.of
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def find_sources(texts: Sequence[str | Path], field: str = "text") -> list[Source]:
+    """The files behind names, folders and patterns, in a fixed order, each once."""
+    if not texts:
+        raise InputError("no text given; name files, folders or patterns, or - for standard input")
+    paths: dict[str, None] = {}
+    for text in map(str, texts):
+        paths.update(dict.fromkeys(_expand(text)))
+    return [_source(path, field) for path in paths]
+
+
+def cut(sources: Sequence[Source], workers: int) -> list[Shard]:
+    """Shards of about :data:`SHARD_BYTES`; a file that cannot be entered midway is shared by chunks."""
+    shards: list[Shard] = []
+    for source in sources:
+        if source.format in ("text", "jsonl") and not source.compression:
+            pieces = max(1, round(source.size / SHARD_BYTES))
+            edges = [source.size * piece // pieces for piece in range(pieces + 1)]
+            shards += [Shard(source, a, b) for a, b in pairwise(edges) if b > a]
+        else:
+            # Each of its workers reads all of the file and keeps its share; more than two rarely pays.
+            of = min(max(1, workers), 1 + source.size // SHARD_BYTES)
+            shards += [Shard(source, number=number, of=of) for number in range(of)]
+    return shards
+
+
+def _expand(text: str) -> list[str]:
+    if Path(text).is_dir():
+        found = sorted(
+            str(path) for path in Path(text).rglob("*") if path.is_file() and _kind(path)[2] in _IN_FOLDERS
+        )
+        if not found:
+            raise InputError(f"{text} holds no text files; known are {', '.join(sorted(_IN_FOLDERS))}")
+        return found
+    if not Path(text).exists() and glob.has_magic(text):
+        # Path.glob takes no absolute patterns.
+        names = glob.glob(text, recursive=True)  # noqa: PTH207
+        found = sorted(name for name in names if Path(name).is_file())
+        if not found:
+            raise InputError(f"no file matches {text}")
+        return found
+    return [text]
+
+
+def _kind(path: Path) -> tuple[Format, Compression, str]:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    compression: Compression = ""
+    if suffixes and suffixes[-1] in _COMPRESSIONS:
+        compression = _COMPRESSIONS[suffixes.pop()]
+    suffix = suffixes[-1] if suffixes else ""
+    return _FORMATS.get(suffix, "text"), compression, suffix
+
+
+def _source(name: str, field: str) -> Source:
+    path = Path(name)
+    try:
+        state = path.stat()
+        with path.open("rb") as stream:
+            head = stream.read(4)
+    except FileNotFoundError:
+        raise InputError(f"{name} does not exist; check the path") from None
+    except OSError as error:
+        raise InputError(f"{name} cannot be read: {error.strerror}") from None
+    form, compression, _ = _kind(path)
+    if not compression and form != "parquet" and head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise InputError(f"{name} is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path.name}")
+    return Source(os.path.abspath(name), form, compression, field, state.st_size, state.st_mtime_ns)  # noqa: PTH100

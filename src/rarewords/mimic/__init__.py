@@ -1,0 +1,1 @@
+"""Attentive mimicking: a word's vector from its spelling and its sentences."""

@@ -1,0 +1,101 @@
+"""What a mimic model is and how it is trained, with the paper's presets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from rarewords.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class MimicSettings:
+    """Settings of an attentive mimicking model; the defaults are the paper's AM.
+
+    :param form: learn from the spelling.
+    :param context: learn from the sentences.
+    :param attention: weigh contexts by how much they resemble the others; otherwise all count the same.
+    :param ngram_min: the shortest character n-gram, boundary marks included.
+    :param ngram_max: the longest.
+    :param ngram_threshold: an n-gram is kept when that many training words contain it.
+    :param ngram_limit: keep at most this many n-grams, those of the most training words; 0 keeps all.
+    :param ngram_dropout: the share of a word's n-grams left out of each training instance.
+    :param form_dropout: the share of training instances that get no form at all (not in the paper).
+    :param contexts_min: the fewest contexts drawn for a training instance.
+    :param contexts_max: the most.
+    :param skip_frequent: leave the so many most frequent words out of every context (not in the paper).
+    :param centre: learn vectors as differences from the mean embedding (not in the paper).
+    :param min_count: train on words that occur at least that often.
+    :param copies_per_count: a word has one training instance an epoch for each so many occurrences …
+    :param copies_max: … but at most this many.
+    """
+
+    form: bool = True
+    context: bool = True
+    attention: bool = True
+    ngram_min: int = 3
+    ngram_max: int = 5
+    ngram_threshold: int = 4
+    ngram_limit: int = 0
+    ngram_dropout: float = 0.0
+    form_dropout: float = 0.0
+    contexts_min: int = 1
+    contexts_max: int = 64
+    skip_frequent: int = 0
+    centre: bool = False
+    min_count: int = 100
+    copies_per_count: int = 100
+    copies_max: int = 5
+    epochs: int = 10
+    batch_size: int = 64
+    learning_rate: float = 0.01
+    final_learning_rate: float = 0.01
+    held_out: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        problems = [
+            (not (self.form or self.context), "form and context cannot both be off"),
+            (not 1 <= self.ngram_min <= self.ngram_max, "ngram_min must be from 1 to ngram_max"),
+            (self.ngram_threshold < 1, "ngram_threshold must be at least 1"),
+            (self.ngram_limit < 0, "ngram_limit must be at least 0"),
+            (not 0 <= self.ngram_dropout < 1, "ngram_dropout must be from 0 to below 1"),
+            (not 0 <= self.form_dropout < 1, "form_dropout must be from 0 to below 1"),
+            (not 1 <= self.contexts_min <= self.contexts_max, "contexts_min must be from 1 to contexts_max"),
+            (self.skip_frequent < 0, "skip_frequent must be at least 0"),
+            (self.min_count < 1, "min_count must be at least 1"),
+            (self.copies_per_count < 1 or self.copies_max < 1, "copies must be at least 1"),
+            (self.epochs < 1 or self.batch_size < 1, "epochs and batch_size must be at least 1"),
+            (self.learning_rate <= 0 or self.final_learning_rate <= 0, "learning rates must be above 0"),
+            (not 0 <= self.held_out < 0.9, "held_out must be from 0 to below 0.9"),
+        ]
+        for wrong, reason in problems:
+            if wrong:
+                raise InputError(f"mimic settings: {reason}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as JSON can hold them."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> MimicSettings:
+        """Settings from a saved file; unknown names are refused."""
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise InputError(f"unknown mimic setting {unknown[0]!r}; was it written by a newer rarewords?")
+        return cls(**values)
+
+
+_PRESETS: dict[str, dict[str, Any]] = {
+    "am": {},
+    "am+context": {"contexts_min": 8, "ngram_dropout": 0.1},
+}
+
+
+def preset(name: str, **changes: Any) -> MimicSettings:
+    """The settings of a preset, some changed: ``preset("am+context", epochs=5)``."""
+    if name not in _PRESETS:
+        raise InputError(f"no mimic preset {name!r}; there are {', '.join(_PRESETS)}")
+    return replace(MimicSettings(**_PRESETS[name]), **changes)

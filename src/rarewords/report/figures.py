@@ -1,0 +1,199 @@
+"""The paper's two figures of WNLaMPro, drawn to be printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rarewords.errors import InputError
+from rarewords.files import whole_file
+from rarewords.probe.compare import check_comparable
+from rarewords.probe.dataset import BANDS, relation_name
+from rarewords.probe.result import METRICS, ProbeResult
+from rarewords.report.tables import relation_title
+
+# Colours that differ in lightness too, so that they survive a grey printer; one mark for each.
+_COLOURS = ("#1b3a5c", "#c8553d", "#2f8f6b", "#8a5fa8", "#c99a2e", "#5b8fb9", "#7a7a7a")
+_MARKS = ("o", "^", "s", "D", "v", "P", "X")
+_STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "svg.hashsalt": "rarewords",
+    "svg.fonttype": "path",
+    "figure.facecolor": "white",
+}
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """How ranks are distributed, by how often the keyword occurs.
+
+    :param shares: each column sums to one; nan where no keyword has such a count.
+        *Shape:* (rank intervals, count intervals)
+    :param counts: upper ends of the count intervals, the last one infinite.
+    :param ranks: upper ends of the rank intervals, the last one infinite.
+    :param entries: how many entries a column stands for.
+    """
+
+    shares: np.ndarray
+    counts: tuple[float, ...]
+    ranks: tuple[float, ...]
+    entries: tuple[int, ...]
+
+
+def heat_map(result: ProbeResult, relation: str = "cohyponym", highest_count: int = 13) -> HeatMap:
+    """Intervals double: counts (2^(j-1), 2^j] up to 2^highest_count, ranks likewise up to the depth.
+
+    Counts above are in the last column, ranks beyond the answers looked at in the last row.
+    """
+    relation = "all" if relation == "all" else relation_name(relation)
+    chosen = result.chosen(relation)
+    if not chosen.any():
+        raise InputError(f"{result.label!r} has no entries of the relation {relation}")
+    counts, ranks = result.count[chosen], result.rank[chosen]
+    rows = math.ceil(math.log2(result.depth)) + 2
+    columns = highest_count + 2
+    row = np.where(ranks > 0, np.ceil(np.log2(np.maximum(ranks, 1))).astype(int), rows - 1)
+    column = np.minimum(np.ceil(np.log2(np.maximum(counts, 1))).astype(int), columns - 1)
+    cells = np.zeros((rows, columns))
+    np.add.at(cells, (row, column), 1)
+    total = cells.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        shares = cells / total
+    ends = [float(min(2**power, result.depth)) for power in range(rows - 1)]
+    return HeatMap(
+        shares,
+        (*(float(2**power) for power in range(columns - 1)), math.inf),
+        (*ends, math.inf),
+        tuple(int(number) for number in total),
+    )
+
+
+def draw_heat_map(result: ProbeResult, path: str | Path, *, relation: str = "cohyponym") -> list[Path]:
+    """Draw the heat map as PNG and SVG (or the one kind the name ends in); the files are returned."""
+    table = heat_map(result, relation)
+    pyplot = _pyplot()
+    with pyplot.rc_context(_STYLE):
+        figure, axes = pyplot.subplots(figsize=(5.6, 3.9), layout="constrained")
+        shares = np.ma.masked_invalid(table.shares)
+        image = axes.imshow(shares, origin="lower", aspect="auto", cmap=_greys(), vmin=0)
+        axes.set_xticks(range(len(table.counts)), [_power(end) for end in table.counts])
+        axes.set_yticks(range(len(table.ranks)), [_whole(end) for end in table.ranks])
+        axes.set_xlabel("Occurrences of the word, up to")
+        axes.set_ylabel("Rank of the best target, up to")
+        axes.set_title(f"{result.label}, {relation_title(relation)}", loc="left", fontsize=10)
+        axes.tick_params(length=2)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(True)
+        bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
+        bar.set_label("Share of the column's words")
+        bar.outline.set_linewidth(0.6)
+        _mark_best(axes, table.shares)
+        return _save(figure, Path(path), pyplot)
+
+
+def draw_methods(
+    results: Sequence[ProbeResult], path: str | Path, *, metric: str = "mrr", relation: str = "all"
+) -> list[Path]:
+    """Draw a metric by frequency, a line for each result with its standard errors."""
+    check_comparable(results)
+    if metric not in METRICS:
+        raise InputError(f"unknown metric {metric!r}; use {', '.join(METRICS)}")
+    if len(results) > len(_COLOURS):
+        raise InputError(f"a figure holds at most {len(_COLOURS)} results, not {len(results)}")
+    relation = "all" if relation == "all" else relation_name(relation)
+    pyplot = _pyplot()
+    with pyplot.rc_context(_STYLE):
+        figure, axes = pyplot.subplots(figsize=(5.2, 3.5), layout="constrained")
+        for number, result in enumerate(results):
+            cells = [result.cell(relation, band) for band in BANDS]
+            present = [(i, getattr(cell, metric)) for i, cell in enumerate(cells) if cell is not None]
+            if not present:
+                raise InputError(f"{result.label!r} has no entries of the relation {relation}")
+            axes.errorbar(
+                # A little aside, so that bars of results that agree do not cover each other.
+                [i + (number - (len(results) - 1) / 2) * 0.04 for i, _ in present],
+                [measure.mean for _, measure in present],
+                yerr=[0 if math.isnan(measure.error) else measure.error for _, measure in present],
+                color=_COLOURS[number],
+                marker=_MARKS[number],
+                markersize=5,
+                linewidth=1.4,
+                linestyle="-" if number == 0 else "--",
+                elinewidth=0.9,
+                capsize=2.5,
+                label=result.label,
+            )
+        first = [results[0].cell(relation, band) for band in BANDS]
+        names = [
+            f"{band}\n{cell.entries:,} words" if cell else band
+            for band, cell in zip(BANDS, first, strict=True)
+        ]
+        axes.set_xticks(range(len(BANDS)), names)
+        axes.set_xlim(-0.3, len(BANDS) - 0.7)
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel(
+            {"mrr": "Mean reciprocal rank", "p3": "Precision at 3", "p10": "Precision at 10"}[metric]
+        )
+        title = "WNLaMPro" if relation == "all" else f"WNLaMPro, {relation_title(relation)}"
+        axes.set_title(f"{title} (bars: standard error)", loc="left", fontsize=10)
+        axes.grid(axis="y", linewidth=0.4, color="#dddddd")
+        axes.set_axisbelow(True)
+        axes.legend(frameon=False, loc="upper left", fontsize=8.5)
+        return _save(figure, Path(path), pyplot)
+
+
+def _mark_best(axes: Any, shares: np.ndarray) -> None:
+    # A dot on the most probable interval of each column: what the eye is to follow.
+    for column in range(shares.shape[1]):
+        if not np.isnan(shares[:, column]).any():
+            best = int(shares[:, column].argmax())
+            axes.plot(column, best, ".", color="#c8553d", markersize=4)
+
+
+def _greys() -> Any:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    colours = LinearSegmentedColormap.from_list("ink", ["#ffffff", "#9db4c8", "#1b3a5c", "#0a1626"])
+    return colours.with_extremes(bad="#f4f1ec")
+
+
+def _power(end: float) -> str:
+    return "∞" if math.isinf(end) else f"$2^{{{int(math.log2(end))}}}$"
+
+
+def _whole(end: float) -> str:
+    return "beyond" if math.isinf(end) else f"{end:.0f}"
+
+
+def _pyplot() -> Any:
+    import matplotlib
+
+    matplotlib.use("Agg", force=False)
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def _save(figure: Any, path: Path, pyplot: Any) -> list[Path]:
+    known = {".png", ".svg"}
+    if path.suffix and path.suffix not in known:
+        raise InputError(f"{path}: figures are written as .png and .svg")
+    base = path.with_suffix("") if path.suffix else path
+    written = []
+    for suffix in [path.suffix] if path.suffix else sorted(known):
+        target = base.with_name(base.name + suffix)
+        with whole_file(target) as temporary:
+            metadata = {"Date": None} if suffix == ".svg" else {"Software": None}
+            figure.savefig(temporary, format=suffix[1:], dpi=200, metadata=metadata)
+        written.append(target)
+    pyplot.close(figure)
+    return written

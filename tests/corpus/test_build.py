@@ -1,0 +1,252 @@
+"""Stores: right, the same bytes whatever the way, and never half done."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from rarewords.corpus import sources
+from rarewords.corpus.build import add_text, build, merge_stores
+from rarewords.corpus.settings import CorpusSettings
+from rarewords.corpus.store import Store
+from rarewords.errors import InputError
+from tests.corpus import reference
+from tests.corpus.conftest import digests
+
+SMALL = CorpusSettings(contexts=50, window=5, seed=3)
+
+
+@pytest.fixture
+def many_shards(monkeypatch):
+    """Cut files into shards so small that the test text has many."""
+    monkeypatch.setattr(sources, "SHARD_BYTES", 100_000)
+
+
+@pytest.fixture(scope="module")
+def reference_store(wikipedia, tmp_path_factory):
+    """A store of the test text from one process."""
+    folder = tmp_path_factory.mktemp("reference")
+    (folder / "all.txt").write_text(wikipedia, "utf-8")
+    return build([folder / "all.txt"], folder / "store", SMALL, workers=1)
+
+
+def test_agrees_with_the_slow_implementation(wikipedia, tmp_path):
+    text = wikipedia[:250_000]
+    (tmp_path / "text.txt").write_text(text, "utf-8")
+    settings = CorpusSettings(contexts=20, window=4, seed=7)
+    store = build([tmp_path / "text.txt"], tmp_path / "store", settings, workers=1)
+    counts, contexts = reference.corpus(text, settings.window)
+    assert dict(zip(store.vocabulary(), store.words.column("count").tolist(), strict=True)) == dict(counts)
+    kept = {word for word in counts if all("a" <= c <= "z" or c in ".-" for c in word) and len(word) <= 64}
+    words, numbers = store.counts()
+    assert set(words) == kept
+    assert numbers.tolist() == sorted((counts[word] for word in kept), reverse=True)
+    assert max(len(found) for found in contexts.values()) > settings.contexts
+    for word in sorted(kept)[::7] + [word for word, _ in counts.most_common(30) if word in kept]:
+        found = [(c.left, c.word, c.right) for c in store.contexts(word)]
+        ordered = sorted(contexts[word], key=lambda c: reference.context_hash(c, settings.seed))
+        assert found == ordered[: settings.contexts], word
+
+
+def test_contexts_contain_their_word_and_counts_add_up(reference_store):
+    store = reference_store
+    assert int(store.words.column("count").sum()) == store.totals.words
+    words, counts = store.counts(min_count=3)
+    assert counts.min() == 3
+    for word, count in list(zip(words, counts.tolist(), strict=True))[::50]:
+        contexts = store.contexts(word)
+        assert 1 <= len(contexts) <= min(count, SMALL.contexts)
+        assert len({(c.left, c.right) for c in contexts}) == len(contexts)
+        for context in contexts:
+            assert context.word == word == context.sentence[context.start : context.end].lower()
+            assert len(context.left) <= SMALL.window
+            assert len(context.right) <= SMALL.window
+        assert store.contexts(word, 3) == contexts[:3]
+
+
+def test_arrays_are_the_same_contexts(reference_store):
+    store = reference_store
+    words = ["zero", "Number", "nosuchword", "the", "naïve", "", "two words"]
+    arrays = store.context_arrays(words, limit=7)
+    vocabulary = store.vocabulary()
+    found = {word: [] for word in words}
+    for i, word in enumerate(arrays.word.tolist()):
+        named = [vocabulary[n] for n in arrays.numbers[arrays.starts[i] : arrays.starts[i + 1]]]
+        at = int(arrays.position[i])
+        found[words[word]].append((tuple(named[:at]), named[at], tuple(named[at + 1 :])))
+    for word in words:
+        assert found[word] == [(c.left, c.word, c.right) for c in store.contexts(word, 7)]
+    assert len(found["the"]) == 7
+    assert store.find(words).tolist()[2] == -1
+
+
+@pytest.mark.usefixtures("many_shards")
+def test_same_bytes_from_any_split_and_any_number_of_workers(reference_store, wikipedia, tmp_path):
+    lines = wikipedia.splitlines(keepends=True)
+    expected = digests(reference_store.path)
+    (tmp_path / "one.txt").write_text(wikipedia, "utf-8")
+    assert digests(build([tmp_path / "one.txt"], tmp_path / "one", SMALL, workers=1).path) == expected
+    folder = tmp_path / "files"
+    folder.mkdir()
+    # Other files in another order, in several formats.
+    thirds = [lines[::3], lines[1::3], lines[2::3]]
+    (folder / "a.txt").write_text("".join(thirds[2]).replace("\n", "\r\n"), "utf-8", newline="")
+    (folder / "b.jsonl").write_text("".join(json.dumps({"text": line}) + "\n" for line in thirds[0]), "utf-8")
+    (folder / "c.txt.gz").write_bytes(gzip.compress("".join(thirds[1]).encode()))
+    (folder / "empty.txt").touch()
+    assert digests(build([folder], tmp_path / "two", SMALL, workers=2).path) == expected
+
+
+def test_adding_and_merging_are_building_from_all(reference_store, wikipedia, tmp_path):
+    lines = wikipedia.splitlines(keepends=True)
+    expected = digests(reference_store.path)
+    for name, some in (("a", lines[:600]), ("b", lines[600:])):
+        (tmp_path / f"{name}.txt").write_text("".join(some), "utf-8")
+        build([tmp_path / f"{name}.txt"], tmp_path / name, SMALL, workers=1)
+    merged = merge_stores([tmp_path / "a", tmp_path / "b"], tmp_path / "merged", workers=1)
+    assert digests(merged.path) == expected
+    (tmp_path / "a.txt").unlink()  # adding must not need the old text
+    added = add_text(tmp_path / "a", [tmp_path / "b.txt"], workers=1)
+    assert digests(added.path) == expected
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "b.txt", "merged"]
+
+
+def test_min_count_and_seed_and_window(wikipedia, tmp_path, reference_store):
+    (tmp_path / "text.txt").write_text(wikipedia, "utf-8")
+    settings = CorpusSettings(contexts=50, window=5, seed=3, min_count=10)
+    store = build([tmp_path / "text.txt"], tmp_path / "store", settings, workers=1)
+    words, counts = store.counts()
+    assert (words, counts.tolist()) == (lambda w, c: (w, c.tolist()))(*reference_store.counts(min_count=10))
+    assert store.contexts("zero") == reference_store.contexts("zero")
+    assert store.count("informal") == reference_store.count("informal") < 10
+    assert store.contexts("informal") == []
+    with pytest.raises(InputError, match="min-count 10"):
+        add_text(store.path, [tmp_path / "text.txt"])
+    other = CorpusSettings(contexts=50, window=5, seed=4)
+    another = build([tmp_path / "text.txt"], tmp_path / "other", other, workers=1)
+    first, second = ({c.sentence for c in s.contexts("the")} for s in (reference_store, another))
+    assert len(first & second) < len(first) / 2
+
+
+def test_cased_store_keeps_capitals(tmp_path):
+    (tmp_path / "text.txt").write_text("Polish people polish Polish shoes.\n" * 2)
+    store = build([tmp_path / "text.txt"], tmp_path / "store", CorpusSettings(lower_case=False), workers=1)
+    assert (store.count("Polish"), store.count("polish")) == (4, 2)
+    assert [context.start for context in store.contexts("polish")] == [14]
+    assert len(store.contexts("Polish")) == 2
+
+
+def test_any_script(tmp_path):
+    (tmp_path / "text.txt").write_text("Ελλάδα naïve हिन्दी 1945 3rd.\n", "utf-8")
+    english = build([tmp_path / "text.txt"], tmp_path / "english", workers=1)
+    any_script = build([tmp_path / "text.txt"], tmp_path / "any", CorpusSettings(words="any"), workers=1)
+    assert english.counts()[0] == []
+    assert set(any_script.counts()[0]) == {"ελλάδα", "naïve", "हिन्दी", "3rd"}
+    assert any_script.contexts("ΕΛΛΆΔΑ")[0].right == ("naïve", "हिन्दी", "1945", "3rd")
+
+
+KILLED = """
+import sys
+from rarewords.corpus import sources
+from rarewords.corpus.build import build
+from rarewords.corpus.settings import CorpusSettings
+sources.SHARD_BYTES = 40_000
+if __name__ == "__main__":
+    build([sys.argv[1]], sys.argv[2], CorpusSettings(contexts=50, window=5, seed=3), workers=2)
+"""
+
+
+@pytest.mark.parametrize("wanted", [3, 12])
+def test_killed_build_goes_on_where_it_was(reference_store, text_file, tmp_path, monkeypatch, wanted):
+    (tmp_path / "run.py").write_text(KILLED)
+    out = tmp_path / "store"
+    shards = tmp_path / ".store.work" / "shards"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(
+        [sys.executable, tmp_path / "run.py", text_file, out], env=environment, start_new_session=True
+    )
+    deadline = time.monotonic() + 60
+    while len(list(shards.glob("*/done.json"))) < wanted and time.monotonic() < deadline:
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    done = {path: path.stat().st_mtime_ns for path in shards.glob("*/done.json")}
+    assert len(done) >= wanted
+    assert not out.exists()
+    with pytest.raises(InputError, match="is not a store"):
+        Store.open(out)
+
+    made = []
+    from rarewords.corpus import build as module
+
+    original = module.make_part
+    monkeypatch.setattr(module, "make_part", lambda *a: (made.append(a[-1]), original(*a)))
+    monkeypatch.setattr(sources, "SHARD_BYTES", 40_000)
+    store = build([text_file], out, SMALL, workers=1)
+    assert not {path.parent for path in done} & {folder.parent for folder in made}
+    assert digests(store.path) == digests(reference_store.path)
+    assert not shards.exists()
+
+
+def test_changed_text_is_read_again_after_an_interruption(text_file, tmp_path, monkeypatch):
+    from rarewords.corpus import build as module
+
+    monkeypatch.setattr(sources, "SHARD_BYTES", 100_000)
+    monkeypatch.setattr(module, "merge_parts", lambda *_a, **_k: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        build([text_file], tmp_path / "store", SMALL, workers=1)
+    monkeypatch.undo()
+    assert list((tmp_path / ".store.work" / "shards").iterdir())
+    text_file.write_text("Quite another text.\n")
+    store = build([text_file], tmp_path / "store", SMALL, workers=1)
+    assert store.totals.words == 3
+
+
+def test_lost_worker_process_costs_only_its_shard(tmp_path):
+    from rarewords.corpus.engine import engine_for
+
+    with engine_for("local", workers=2) as engine:
+        results = dict(engine.map(die_once, [tmp_path / f"mark-{i}" for i in range(6)]))
+    assert results == {i: f"mark-{i}" for i in range(6)}
+
+
+def die_once(mark):
+    if mark.name == "mark-2" and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return mark.name
+
+
+def test_opening_is_lazy_and_damage_is_noticed(reference_store, tmp_path):
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(reference_store.path, copy)
+    Store.open(copy).verify()
+    data = bytearray((copy / "sentences.arrow").read_bytes())
+    data[len(data) // 2] ^= 1
+    (copy / "sentences.arrow").write_bytes(data)
+    with pytest.raises(InputError, match=r"sentences\.arrow is damaged"):
+        Store.open(copy).verify()
+    (copy / "sentences.arrow").write_bytes(data[:-10])
+    with pytest.raises(InputError, match="missing or damaged"):
+        Store.open(copy)
+
+
+def test_store_is_not_much_larger_than_its_text(reference_store, wikipedia):
+    size = sum(path.stat().st_size for path in reference_store.path.iterdir())
+    # One megabyte has many words for its size; a store of 259 MB is smaller than its text.
+    assert size < 2 * len(wikipedia.encode())
+
+
+def test_counts_are_those_of_a_plain_counter(reference_store, wikipedia):
+    plain = Counter(word.strip(".,;:()[]\"'").lower() for word in wikipedia.split())
+    for word in ("number", "century", "river", "mathematics"):
+        assert np.isclose(reference_store.count(word), plain[word], rtol=0.1), word

@@ -1,0 +1,168 @@
+"""Reading: formats, compressions, and what real text brings."""
+
+import bz2
+import csv
+import gzip
+import json
+import lzma
+from itertools import pairwise
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rarewords.corpus import read
+from rarewords.corpus.read import chunks, read_shard
+from rarewords.corpus.sources import Shard, Source, cut, find_sources
+from rarewords.errors import InputError
+
+PACK = {"": lambda b: b, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress,
+        ".zst": lambda b: zstandard.compress(b)}  # fmt: skip
+DOCUMENTS = ['First document.\nWith two lines, and a "quote".', "Zweites Dokument: naïve Ωmega 😀.", "third"]
+
+
+def write(path, kind, pack):
+    if kind == "txt":
+        data = "".join(document + "\n" for document in DOCUMENTS).encode()
+    elif kind == "jsonl":
+        data = "".join(json.dumps({"id": 1, "body": d}) + "\n" for d in DOCUMENTS).encode()
+    elif kind in ("csv", "tsv"):
+        with path.open("w", newline="", encoding="utf-8") as stream:
+            rows = csv.writer(stream, delimiter="," if kind == "csv" else "\t")
+            rows.writerows([["id", "body"], *([1, d] for d in DOCUMENTS)])
+        data = path.read_bytes()
+    else:
+        pq.write_table(pa.table({"id": [1, 2, 3], "body": DOCUMENTS}), path)
+        data = path.read_bytes()
+    path.write_bytes(PACK[pack](data))
+
+
+def text_of(shards):
+    return "".join(text for shard in shards for _, text, _ in read_shard(shard))
+
+
+@pytest.mark.parametrize("pack", list(PACK))
+@pytest.mark.parametrize("kind", ["txt", "jsonl", "csv", "tsv", "parquet"])
+def test_every_format_in_every_compression(tmp_path, kind, pack):
+    path = tmp_path / f"text.{kind}{pack}"
+    write(path, kind, pack)
+    shards = cut(find_sources([path], "body"), workers=2)
+    assert text_of(shards) == "".join(document + "\n" for document in DOCUMENTS)
+
+
+def test_folders_patterns_and_repetition(tmp_path):
+    for name in ("b.txt", "a.jsonl.gz", "image.png", "deep/c.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    found = [source.path for source in find_sources([tmp_path, str(tmp_path / "*.txt")])]
+    assert [path.removeprefix(f"{tmp_path}/") for path in found] == ["a.jsonl.gz", "b.txt", "deep/c.md"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.text("ab \n", max_size=12), max_size=8).map("".join),
+    st.lists(st.integers(0, 90), max_size=4),
+)
+def test_byte_ranges_read_every_line_once(tmp_path_factory, text, edges):
+    path = tmp_path_factory.mktemp("ranges") / "text.txt"
+    path.write_text(text)
+    source = Source(str(path), "text", "", "text", len(text), 0)
+    edges = sorted({0, len(text), *(edge for edge in edges if edge < len(text))})
+    shards = [Shard(source, a, b) for a, b in pairwise(edges)]
+    expected = text if not text or text.endswith("\n") else text + "\n"
+    assert text_of(shards) == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text("ab \n", max_size=120), st.integers(1, 30), st.integers(1, 40))
+def test_long_lines_are_cut_alike_however_the_blocks_fall(text, block, size):
+    data = text.encode()
+    old, read.MAX_LINE = read.MAX_LINE, 10
+    try:
+        blocks = [data[i : i + block] for i in range(0, len(data), block)]
+        whole = b"".join(chunks(iter([data] if data else []), 10**9))
+        assert b"".join(chunks(iter(blocks), size)) == whole
+    finally:
+        read.MAX_LINE = old
+    assert max(map(len, whole.split(b"\n")), default=0) <= 10
+    assert whole.replace(b"\n", b"") == data.replace(b"\n", b"")
+
+
+def test_a_line_of_50_megabytes_in_bounded_memory(tmp_path):
+    import tracemalloc
+
+    path = tmp_path / "line.txt"
+    with path.open("wb") as stream:
+        for _ in range(50):
+            stream.write(b"word after word ..." * 52632)
+    shards = cut(find_sources([path]), workers=2)
+    tracemalloc.start()
+    words = longest = 0
+    for shard in shards:
+        for _, text, _ in read_shard(shard):
+            words += text.count("word")
+            longest = max(longest, max(map(len, text.split("\n"))))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert words == 50 * 52632 * 2
+    assert longest <= read.MAX_LINE
+    assert peak < 90e6
+
+
+def test_broken_utf8_is_replaced_and_counted(tmp_path):
+    path = tmp_path / "broken.txt"
+    path.write_bytes(b"good \xff bad \xc3\n" + "a real \ufffd\n".encode())
+    (shard,) = cut(find_sources([path]), 1)
+    ((_, text, replaced),) = list(read_shard(shard))
+    assert text == "good \ufffd bad \ufffd\na real \ufffd\n"
+    assert replaced == 2
+
+
+def test_broken_utf8_in_json_and_csv_is_counted_too(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(b'{"text": "bad \xff"}\n{"text": "\\ud800 half"}\n{"text": null}\n')
+    (tmp_path / "b.csv").write_bytes(b"text\nbad \xff\n")
+    found = [chunk for shard in cut(find_sources([tmp_path]), 1) for chunk in read_shard(shard)]
+    assert [(text, replaced) for _, text, replaced in found] == [
+        ("bad \ufffd\n? half\n", 1),
+        ("bad \ufffd\n", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", b'{"text": "x"}\n{"body": "y"}\n', r"a.jsonl, line 2 has no field 'text'; it has 'body'"),
+        ("a.jsonl", b'{"text": "x"}\nnot json\n', "a.jsonl, line 2 is not JSON"),
+        ("a.jsonl", b'{"text": 5}\n', "no text but 5"),
+        ("a.jsonl", b"[1]\n", "line 1 is not a JSON object"),
+        ("a.csv", b"body,id\nx,1\n", "has no field 'text'; it has 'body', 'id'; choose with --field"),
+        ("a.parquet", b"nonsense", "not a valid Parquet file"),
+        ("a.txt.gz", gzip.compress(b"some text " * 5000)[:-20], "truncated"),
+        ("a.txt.bz2", bz2.compress(b"some text " * 5000)[:-20], "truncated"),
+        ("a.txt.xz", lzma.compress(b"some text " * 5000)[:-20], "truncated"),
+        ("a.txt.zst", zstandard.compress(b"some text " * 5000)[:-5], "truncated"),
+        ("a.txt.gz", b"no gzip at all", "not a valid gz file"),
+        ("a.txt.bz2", b"no bzip at all", "not a valid bz2 file"),
+        ("a.txt.xz", b"no xz at all", "not a valid xz file"),
+        ("a.txt.zst", b"no zstandard", "not a valid zst file"),
+        ("a.txt", "utf-16".encode("utf-16"), "UTF-16"),
+    ],
+)
+def test_bad_files_are_named(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message) as caught:
+        text_of(cut(find_sources([tmp_path / name]), 1))
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_files_and_empty_folders(tmp_path):
+    with pytest.raises(InputError, match=r"gone\.txt does not exist"):
+        find_sources([tmp_path / "gone.txt"])
+    with pytest.raises(InputError, match="holds no text files"):
+        find_sources([tmp_path])
+    with pytest.raises(InputError, match="no file matches"):
+        find_sources([str(tmp_path / "*.txt")])

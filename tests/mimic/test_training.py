@@ -1,0 +1,174 @@
+"""Training on real text with the bundled model: it learns, resumes, infers and says what it used."""
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from rarewords import InputError, Query, WordVectors
+from rarewords.corpus.store import Store
+from rarewords.mimic.mimicking import AttentiveMimicking
+from rarewords.mimic.settings import preset
+from tests.architectures import DATA
+from tests.cli.run import rarewords, refused
+
+SETTINGS = preset("am+context", min_count=20, epochs=2, held_out=0.1)
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    (folder / "text.txt").write_bytes(gzip.decompress((DATA / "wikipedia.txt.gz").read_bytes()))
+    rarewords(
+        "-q", "corpus", "build", "--text", folder / "text.txt", "--out", folder / "store", "--workers", 1
+    )
+    return Store.open(folder / "store")
+
+
+@pytest.fixture(scope="session")
+def mimic(lm, store):
+    return AttentiveMimicking.fit(lm, store, None, SETTINGS)
+
+
+def test_training_lowers_the_loss_and_finds_unseen_words(lm, mimic):
+    first, last = mimic.history[0], mimic.history[-1]
+    assert last.loss < first.loss
+    # For words it never saw, it does better than one who answers every time with the mean embedding.
+    matrix = lm.embeddings[list(lm.whole_words.values())]
+    blind = torch.nn.functional.cosine_similarity(matrix, matrix.mean(0)[None]).mean()
+    assert last.held_out_cosine > blind + 0.05
+    assert 0 < last.context_share < 1
+
+
+def test_resume_after_an_interruption_gives_the_same_weights(lm, store, mimic, tmp_path):
+    class StopHereError(Exception):
+        pass
+
+    def stop(report, _):
+        if report.epoch == 1:
+            raise StopHereError
+
+    with pytest.raises(StopHereError):
+        AttentiveMimicking.fit(lm, store, None, SETTINGS, checkpoint=tmp_path, after_epoch=stop)
+    resumed = AttentiveMimicking.fit(lm, store, None, SETTINGS, checkpoint=tmp_path)
+    assert [report.epoch for report in resumed.history] == [1, 2]
+    for name, value in mimic.model.state_dict().items():
+        assert torch.equal(value, resumed.model.state_dict()[name]), name
+    with pytest.raises(InputError, match="other settings"):
+        AttentiveMimicking.fit(lm, store, None, preset("am", min_count=20), checkpoint=tmp_path)
+
+
+def test_saved_and_loaded_it_infers_the_same_and_packed_nearly_so(lm, store, mimic, tmp_path):
+    words = ["kumquat", "astronomical", "photosynthesis", "unicycles"]
+    before = mimic.infer_words(words, store)
+    mimic.save_pretrained(tmp_path / "full")
+    mimic.save_pretrained(tmp_path / "packed", packed=True)
+    full = AttentiveMimicking.from_pretrained(tmp_path / "full", lm).infer_words(words, store)
+    np.testing.assert_array_equal(full.vectors.matrix, before.vectors.matrix)
+    packed = AttentiveMimicking.from_pretrained(tmp_path / "packed", lm).infer_words(words, store)
+    cosine = (packed.vectors.matrix * full.vectors.matrix).sum(1) / (
+        np.linalg.norm(packed.vectors.matrix, axis=1) * np.linalg.norm(full.vectors.matrix, axis=1)
+    )
+    assert cosine.min() > 0.99
+    sizes = [sum(p.stat().st_size for p in (tmp_path / name).iterdir()) for name in ("full", "packed")]
+    assert sizes[1] < 0.35 * sizes[0]
+
+
+def test_one_word_from_sentences_equals_the_same_word_from_the_store(mimic, store):
+    word = next(w for w in store.counts(3)[0] if store.count(w) == 3)
+    contexts = store.contexts(word)
+    one = mimic.infer(word, [context.sentence for context in contexts])
+    many = mimic.infer_words([word], store)
+    if all(len(context.left) < 25 and len(context.right) < 25 for context in contexts):
+        np.testing.assert_allclose(one.vector, many.vectors[word], atol=1e-5)
+    assert abs(sum(one.weights) - 1) < 1e-5
+    assert len(one.weights) == len(contexts)
+
+
+def test_a_word_uses_what_it_has_and_is_refused_by_name_when_it_has_nothing(mimic, store):
+    done = mimic.infer_words(["qzxqzx", "walkingly", "astronomical"], store)
+    assert list(done.refused) == ["qzxqzx"]
+    assert done.contexts.tolist()[0] == 0
+    assert done.context_share[0] == 0
+    formless = mimic.infer("qzxqzx", ["the qzxqzx is a small green fruit from china"])
+    assert formless.context_share == 1.0
+    with pytest.raises(InputError, match="'qzxqzx': no context"):
+        mimic.infer("qzxqzx")
+    with pytest.raises(InputError, match="does not contain the word 'kumquat'"):
+        mimic.infer("kumquat", ["a sentence about limes"])
+
+
+def test_vectors_are_usable_in_the_model(lm, mimic, store):
+    vectors = mimic.infer_words(["kumquat"], store).vectors
+    answers = lm.fill([Query("a <W> is a kind of _ .", "kumquat", vectors["kumquat"])], top_k=10)
+    assert len(set(answers.words(0))) == 10
+
+
+def test_targets_of_another_model_and_too_few_words_are_refused(lm, store):
+    wrong = WordVectors(["kumquat"], np.ones((1, 768), np.float32))
+    with pytest.raises(InputError, match="size 768"):
+        AttentiveMimicking.fit(lm, store, wrong, SETTINGS)
+    other = WordVectors(["kumquat"], np.ones((1, 384), np.float32), {"fingerprint": "0123"})
+    with pytest.raises(InputError, match="made for another model"):
+        AttentiveMimicking.fit(lm, store, other, SETTINGS)
+    with pytest.raises(InputError, match="have a vector to mimic"):
+        AttentiveMimicking.fit(lm, store, None, preset("am", min_count=10**9))
+
+
+def test_the_commands_train_infer_and_name_mistakes(store, tmp_path):
+    folder = tmp_path / "mimic"
+    options = ["--corpus", store.path, "--out", folder, "--min-count", 60, "--epochs", 1, "--contexts", 8]
+    assert "give --targets" in refused("-q", "mimic", "train", *options)
+    done = rarewords("-q", "mimic", "train", *options, "--no-ota")
+    assert "trained, epoch 1" in done.stdout
+    assert not (tmp_path / "mimic.training").exists()
+    (tmp_path / "words.txt").write_text("kumquat\nqzxqzx\n")
+    out = tmp_path / "v.safetensors"
+    infer = ["mimic", "infer", "--mimic", folder, "--words", tmp_path / "words.txt", "--corpus", store.path]
+    done = rarewords("-q", *infer, "--out", out)
+    assert "1 words, 1 refused" in done.stdout
+    assert "qzxqzx: no context" in done.stderr
+    assert list(WordVectors.load(out)) == ["kumquat"]
+    assert "is not a mimic model" in refused(
+        "-q", "mimic", "infer", "--mimic", tmp_path, *infer[4:], "--out", out
+    )
+    assert "not a store" in refused(
+        "-q", "mimic", "train", "--corpus", tmp_path, "--out", tmp_path / "x", "--no-ota"
+    )
+
+
+def test_a_killed_training_goes_on_and_ends_the_same(store, tmp_path):
+    common = ["--corpus", store.path, "--min-count", 40, "--epochs", 4, "--contexts", 8, "--no-ota"]
+    killed = tmp_path / "killed"
+    command = [
+        sys.executable,
+        "-m",
+        "rarewords",
+        "-q",
+        "mimic",
+        "train",
+        *map(str, common),
+        "--out",
+        str(killed),
+    ]
+    one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}  # as this process: sums differ with their order
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=one_thread)
+    waited = time.monotonic()
+    while not (tmp_path / "killed.training" / "checkpoint.json").exists():
+        assert process.poll() is None
+        assert time.monotonic() - waited < 200
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not killed.exists()
+    rarewords("-q", "mimic", "train", *common, "--out", killed)
+    rarewords("-q", "mimic", "train", *common, "--out", tmp_path / "whole")
+    assert (killed / "model.safetensors").read_bytes() == (
+        tmp_path / "whole" / "model.safetensors"
+    ).read_bytes()

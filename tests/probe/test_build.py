@@ -1,0 +1,156 @@
+"""The paper's rules, on real WordNet and real counts."""
+
+import pytest
+
+from rarewords import InputError
+from rarewords.probe.build import BuildSettings, build, corrupt
+from rarewords.probe.counts import read_counts
+from rarewords.probe.dataset import FrequencyBounds
+from rarewords.probe.wordnet import open_wordnet
+
+SMALL = BuildSettings(corruptions=60, bounds=FrequencyBounds(3, 20))
+
+
+@pytest.fixture(scope="module")
+def built(wordnet, counts, lm):
+    return build(wordnet, counts, lm.whole_words, SMALL)
+
+
+def texts(dataset, word, relation):
+    return next(
+        ([t.text for t in e.targets] for e in dataset if (e.word.text, e.relation) == (word, relation)), None
+    )
+
+
+def distances_up(synset):
+    """Every hypernym with its shortest distance, by NLTK's own search."""
+    return {above: distance for above, distance in synset.hypernym_distances() if distance}
+
+
+def test_antonyms_are_of_the_first_sense(built, wordnet):
+    assert texts(built, "old", "antonym") == ["young"]  # new is the antonym of its second sense
+    for entry in built:
+        if entry.relation == "antonym":
+            first = wordnet.lemmas(entry.word.text, "a")[0]
+            assert {t.text for t in entry.targets} <= {a.name().lower() for a in first.antonyms()}
+
+
+def test_hypernyms_by_another_way_of_searching(built, wordnet, counts, lm):
+    checked = 0
+    for word in ("book", "dog", "city", "train", "music", "war", "river", "car"):
+        expected = set()
+        for synset in wordnet.synsets(word, "n")[:2]:
+            for above, distance in distances_up(synset).items():
+                if distance <= 3 and above.min_depth() >= 6:
+                    expected |= {name.lower() for name in above.lemma_names()}
+        expected &= lm.whole_words.keys()
+        ordered = sorted(expected, key=lambda w: (-counts[w], w))[:20]
+        assert texts(built, word, "hypernym") == (ordered if len(ordered) >= 3 else None)
+        checked += len(ordered) >= 3
+    assert checked >= 3
+
+
+def test_cohyponyms_share_an_ancestor_and_leave_the_word_out(built, wordnet):
+    word = "car"
+    found = texts(built, word, "cohyponym")
+    assert word not in found
+    assert 10 <= len(found) <= 50
+    ancestors = {
+        above
+        for synset in wordnet.synsets(word, "n")[:2]
+        for above, distance in distances_up(synset).items()
+        if distance <= 2 and above.min_depth() >= 6
+    }
+    for target in found:
+        assert any(
+            distances_up(sense).get(ancestor, 99) <= 4
+            for sense in wordnet.synsets(target, "n")
+            for ancestor in ancestors
+            if any(name.lower() == target for name in sense.lemma_names())
+        ), target
+
+
+def test_targets_are_ordered_by_corpus_frequency(built, counts):
+    for entry in built:
+        numbers = [t.count for t in entry.targets]
+        assert numbers == sorted(numbers, reverse=True)
+        assert all(t.count == counts[t.text] for t in entry.targets)
+
+
+def test_corruptions_are_one_step_away_and_no_words(built, wordnet, counts, lm):
+    corrupted = [e for e in built if e.relation == "corruption"]
+    assert len(corrupted) == 60
+    for entry in corrupted:
+        (target,) = entry.targets
+        assert counts[target.text] >= 20
+        assert entry.word.text not in lm.whole_words
+        assert not wordnet.synsets(entry.word.text)
+        assert one_step(target.text, entry.word.text)
+
+
+def one_step(word, changed):
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    near = {word[:i] + word[i + 1 :] for i in range(len(word))}
+    near |= {word[:i] + c + word[i:] for i in range(len(word) + 1) for c in letters}
+    near |= {word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1)}
+    return changed in near
+
+
+def test_corrupt_by_hand():
+    assert corrupt("pinnacle", 1 + 3 * 2) == "pinacle"
+    assert corrupt("simulation", 2 + 3 * 3) == "simluation"
+    assert corrupt("chemistry", 0 + 3 * (3 + 10 * 15)) == "chepmistry"
+
+
+def test_rebuild_gives_the_same_bytes_whatever_the_order(built, wordnet, counts, lm, tmp_path):
+    turned = dict(sorted(counts.items(), key=lambda item: item[0][::-1]))
+    again = build(wordnet, turned, sorted(lm.whole_words, reverse=True), SMALL)
+    built.save(tmp_path / "a.tsv.gz")
+    again.save(tmp_path / "b.tsv.gz")
+    assert (tmp_path / "a.tsv.gz").read_bytes() == (tmp_path / "b.tsv.gz").read_bytes()
+
+
+def test_the_seed_decides_split_and_corruptions(built, wordnet, counts, lm):
+    other = build(wordnet, counts, lm.whole_words, BuildSettings(1, 60, bounds=FrequencyBounds(3, 20)))
+    dev = [{e.word.text for e in d if e.subset == "dev" and e.relation == "hypernym"} for d in (built, other)]
+    assert dev[0] != dev[1]
+    assert len(dev[0]) == len(dev[1])
+    assert {e.word.text for e in built if e.relation == "corruption"} != {
+        e.word.text for e in other if e.relation == "corruption"
+    }
+
+
+def test_counts_files(tmp_path):
+    path = tmp_path / "counts.tsv"
+    path.write_text("lime\t7\nfruit\t12\n")
+    assert read_counts(path) == {"lime": 7, "fruit": 12}
+    path.write_text("lime\t7\nfruit twelve\n")
+    with pytest.raises(InputError, match=r"counts\.tsv, line 2"):
+        read_counts(path)
+    with pytest.raises(InputError, match="not a corpus store"):
+        read_counts(tmp_path)
+    with pytest.raises(InputError, match="do not exist"):
+        read_counts(tmp_path / "none.tsv")
+
+
+def test_wordnet_that_is_not_there(tmp_path):
+    pytest.importorskip("nltk")
+    with pytest.raises(InputError, match=r"no data\.noun"):
+        open_wordnet(tmp_path)
+
+
+def test_where_to_get_wordnet_is_said(tmp_path, monkeypatch):
+    nltk = pytest.importorskip("nltk")
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    monkeypatch.setattr("rarewords.probe.wordnet.DEBIAN_FOLDER", tmp_path / "none")
+    with pytest.raises(InputError, match=r"nltk\.downloader wordnet.*apt install wordnet-base"):
+        open_wordnet()
+
+
+def test_bad_settings_and_counts(wordnet, lm):
+    with pytest.raises(InputError, match="negative"):
+        BuildSettings(corruptions=-1)
+    with pytest.raises(InputError, match="between 0 and 1"):
+        BuildSettings(dev_share=2)
+    with pytest.raises(InputError, match="small letters"):
+        build(wordnet, {"ДОМ": 3}, lm.whole_words)

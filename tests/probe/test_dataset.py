@@ -1,0 +1,159 @@
+"""The published format, the entries' rules, and the data set that ships."""
+
+import gzip
+from collections import Counter
+from statistics import fmean
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rarewords import InputError
+from rarewords.probe.dataset import AnnotatedWord, Dataset, Entry, FrequencyBounds, relation_name
+
+LINES = (
+    "1\ttest\tnew (a,6.15,95092)\tantonym\told (a,5.63,28847)\n"
+    "2\tdev\tlingonberry (n,1.17,1)\thypernym\tfruit (n,4.73,3658)\tbush (n,4.30,1351)\n"
+)
+
+words = st.builds(
+    AnnotatedWord,
+    st.text("abcdefghij.-", min_size=1, max_size=8),
+    st.sampled_from("nax"),
+    st.integers(0, 800).map(lambda hundredths: hundredths / 100),
+    st.integers(0, 10**7),
+)
+entries = st.lists(
+    st.tuples(
+        st.sampled_from(("dev", "test")),
+        words,
+        st.sampled_from(("antonym", "hypernym", "cohyponym", "corruption")),
+        st.lists(words, min_size=1, max_size=5).map(tuple),
+    ),
+    min_size=1,
+    max_size=8,
+).map(lambda rows: tuple(Entry(str(number), *row) for number, row in enumerate(rows)))
+
+
+def test_published_format_is_read(tmp_path):
+    path = tmp_path / "w.txt"
+    path.write_text(LINES)
+    dataset = Dataset.load(path)
+    assert dataset[1].word == AnnotatedWord("lingonberry", "n", 1.17, 1)
+    assert [target.text for target in dataset[1].targets] == ["fruit", "bush"]
+    assert dataset[0].relation == "antonym"
+    assert dataset[0].subset == "test"
+    assert dataset.text() == LINES
+
+
+@given(entries)
+@settings(max_examples=50, deadline=None)
+def test_written_and_read_again_is_the_same(tmp_path_factory, made):
+    folder = tmp_path_factory.mktemp("round")
+    dataset = Dataset(made)
+    for name in ("w.tsv", "w.tsv.gz"):
+        dataset.save(folder / name)
+        again = Dataset.load(folder / name)
+        assert again.entries == made
+        assert again.digest == dataset.digest
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("3\ttest\tlime (n,4.0,7)\thypernym", "4 columns"),
+        ("3\ttrain\tlime (n,4.0,7)\thypernym\tfruit (n,4.7,3)", "'train'"),
+        ("3\ttest\tlime\thypernym\tfruit (n,4.7,3)", "'lime' is not of the form"),
+        ("3\ttest\tlime (n,4.0,7)\tmeronym\tfruit (n,4.7,3)", "'meronym'"),
+        ("3\ttest\tlime (n,4.0,7)\thypernym\tfruit (n,4.7,many)", "many"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, line, reason):
+    path = tmp_path / "w.tsv"
+    path.write_text(LINES + "\n" + line + "\n")
+    with pytest.raises(InputError, match=r"w\.tsv, line 4: .*" + reason):
+        Dataset.load(path)
+
+
+def test_files_that_are_no_data_set_are_refused(tmp_path):
+    with pytest.raises(InputError, match="does not exist"):
+        Dataset.load(tmp_path / "none.tsv")
+    (tmp_path / "cut.tsv.gz").write_bytes(gzip.compress(LINES.encode())[:-12])
+    with pytest.raises(InputError, match="damaged"):
+        Dataset.load(tmp_path / "cut.tsv.gz")
+    (tmp_path / "empty.tsv").write_text("\n")
+    with pytest.raises(InputError, match="holds no entries"):
+        Dataset.load(tmp_path / "empty.tsv")
+    twice = tmp_path / "twice.tsv"
+    twice.write_text(LINES + LINES)
+    with pytest.raises(InputError, match="ID 1"):
+        Dataset.load(twice)
+
+
+def test_selection(bundled):
+    rare = bundled.select(subset="dev", relations=["coh+"], bands=["rare"])
+    assert {(e.subset, e.relation) for e in rare} == {("dev", "cohyponym")}
+    assert max(e.count for e in rare) < 10
+    limited = bundled.select(limit=300)
+    assert len(limited) == 300
+    assert {e.relation for e in limited} == {"antonym", "hypernym", "cohyponym", "corruption"}
+    with pytest.raises(InputError, match="meronym"):
+        bundled.select(relations=["meronym"])
+    with pytest.raises(InputError, match="no entries"):
+        bundled.select(relations=["corruption"], bands=["frequent"])
+    with pytest.raises(InputError, match="unknown set"):
+        bundled.select(subset="train")
+
+
+def test_names_of_relations():
+    assert [relation_name(n) for n in ("coh+", "COH", "cohyponym+", "cor", "ant")] == [
+        *["cohyponym"] * 3,
+        "corruption",
+        "antonym",
+    ]
+
+
+def test_bounds_must_rise():
+    with pytest.raises(InputError, match="rise"):
+        FrequencyBounds(100, 10)
+
+
+def test_shipped_data_set_has_the_papers_shape(bundled):
+    bounds = FrequencyBounds()
+    sizes = Counter((e.relation, bounds.band(e.count)) for e in bundled)
+    paper = {
+        ("hypernym", "rare"): 1191,
+        ("hypernym", "medium"): 1785,
+        ("hypernym", "frequent"): 4750,
+        ("cohyponym", "rare"): 1960,
+        ("cohyponym", "medium"): 2740,
+        ("cohyponym", "frequent"): 6126,
+    }
+    for cell, size in paper.items():
+        assert size / 3 < sizes[cell] < size * 3, cell
+    assert sizes["corruption", "rare"] == 2880
+    assert sizes["corruption", "medium"] == sizes["corruption", "frequent"] == 0
+    targets = {r: [len(e.targets) for e in bundled if e.relation == r] for r in ("hypernym", "cohyponym")}
+    assert min(targets["hypernym"]) >= 3
+    assert max(targets["hypernym"]) <= 20
+    assert min(targets["cohyponym"]) >= 10
+    assert max(targets["cohyponym"]) == 50
+    assert 3.5 < fmean(targets["hypernym"]) < 5
+    share = sum(e.subset == "dev" for e in bundled) / len(bundled)
+    assert share == pytest.approx(0.1, abs=0.001)
+
+
+def test_shipped_data_set_has_the_papers_examples(bundled):
+    found = {(e.word.text, e.relation): {t.text for t in e.targets} for e in bundled}
+    assert found["new", "antonym"] == {"old"}
+    assert found["general", "antonym"] == {"specific"}
+    assert found["book", "hypernym"] >= {"product", "publication"}
+    assert found["basketball", "hypernym"] >= {"game", "ball", "sport"}
+    assert found["lingonberry", "hypernym"] >= {"fruit", "bush", "berry"}
+    assert found["samosa", "cohyponym"] >= {"pizza", "sandwich", "salad"}
+    assert found["harmonium", "cohyponym"] >= {"brass", "flute", "sax"}
+    assert found["immorality", "cohyponym"] >= {"crime", "evil", "sin", "fraud"}
+
+
+def test_every_shipped_target_is_a_whole_word_of_the_bundled_model(bundled, lm):
+    assert {t.text for e in bundled for t in e.targets} <= lm.whole_words.keys()

@@ -1,0 +1,198 @@
+"""Ranks and precisions against a slow, plain way of asking, and that nothing but the question matters."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from rarewords import InputError, LanguageModel, WordVectors
+from rarewords.corpus.engine import engine_for
+from rarewords.probe import predict as predict_module
+from rarewords.probe.cache import PredictionCache
+from rarewords.probe.dataset import Dataset
+from rarewords.probe.evaluate import EvalSettings, evaluate
+from rarewords.probe.patterns import patterns_for
+from tests.architectures import small_model
+
+
+@pytest.fixture(scope="module")
+def sample(bundled):
+    return Dataset(bundled.select(limit=60), "a sample")
+
+
+@pytest.fixture(scope="module")
+def result(lm, sample):
+    return evaluate(lm, sample)
+
+
+def columns(result):
+    return [getattr(result, name).tolist() for name in ("rank", "hits3", "hits10")]
+
+
+@torch.no_grad()
+def slow_scores(lm, entry):
+    """One sentence at a time through plain transformers, the figures by the paper's formulas."""
+    rank, precision = {}, {3: [], 10: []}
+    targets = {target.text for target in entry.targets}
+    for pattern in patterns_for(entry.relation, entry.word.text):
+        text = pattern.replace("_", lm.tokenizer.mask_token).replace("<W>", entry.word.text)
+        encoded = lm.tokenizer(text, return_tensors="pt")
+        place = encoded["input_ids"][0].tolist().index(lm.tokenizer.mask_token_id)
+        logits = lm.model(**encoded).logits[0, place]
+        best = logits.argsort(descending=True)[:100].tolist()
+        answers = [str(one) for one in lm.tokenizer.convert_ids_to_tokens(best)]
+        for target in targets & set(answers):
+            rank[pattern, target] = answers.index(target) + 1
+        for i in precision:
+            precision[i].append(len(set(answers[:i]) & targets) / i)
+    return min(rank.values(), default=0), max(precision[3]), max(precision[10])
+
+
+def test_against_a_slow_implementation(lm, bundled):
+    entries = bundled.select(limit=200)
+    result = evaluate(lm, Dataset(entries))
+    expected = [slow_scores(lm, entry) for entry in entries]
+    assert result.rank.tolist() == [rank for rank, _, _ in expected]
+    assert result.values("p3").tolist() == pytest.approx([p3 for _, p3, _ in expected])
+    assert result.values("p10").tolist() == pytest.approx([p10 for _, _, p10 in expected])
+    reciprocal = [1 / rank if rank else 0 for rank, _, _ in expected]
+    assert result.mrr == pytest.approx(sum(reciprocal) / len(reciprocal))
+    assert 20 < sum(rank > 0 for rank, _, _ in expected) < 200  # both kinds are among them
+
+
+@pytest.mark.parametrize("tokens_per_batch", [1, 100, 30000])
+def test_ranks_do_not_depend_on_batches(lm, sample, result, tokens_per_batch):
+    assert columns(evaluate(lm, sample, tokens_per_batch=tokens_per_batch)) == columns(result)
+
+
+def test_ranks_do_not_depend_on_order(lm, sample, result):
+    shuffled = list(sample)
+    random.Random(1).shuffle(shuffled)
+    again = evaluate(lm, Dataset(tuple(shuffled)))
+    place = {identifier: i for i, identifier in enumerate(again.id)}
+    back = [place[identifier] for identifier in result.id]
+    assert again.rank[back].tolist() == result.rank.tolist()
+    assert again.hits10[back].tolist() == result.hits10.tolist()
+
+
+def test_ranks_do_not_depend_on_sharding(lm, sample, result, monkeypatch):
+    monkeypatch.setattr(predict_module, "QUERIES_PER_SHARD", 77)
+    with engine_for("local", workers=2) as engine:
+        assert columns(evaluate(lm, sample, engine=engine)) == columns(result)
+
+
+class OtherLastDigits(LanguageModel):
+    """The same model on a machine with a coarser float32."""
+
+    def logits_at(self, inputs, places, mask=None):
+        logits = super().logits_at(inputs, places, mask)
+        if logits.dtype == torch.float64:
+            return logits
+        return logits + (torch.rand(logits.shape) - 0.5) * 2e-3
+
+
+def test_ranks_that_hang_on_last_digits_are_decided_in_float64(lm, sample, result, monkeypatch):
+    other = OtherLastDigits(lm.model, lm.tokenizer)
+    torch.manual_seed(0)
+    monkeypatch.setattr(predict_module, "CLOSE", 0.0)
+    assert columns(evaluate(other, sample)) != columns(result)  # without a second look they differ
+    monkeypatch.setattr(predict_module, "CLOSE", 4e-3)
+    assert columns(evaluate(other, sample)) == columns(result)
+
+
+def test_predictions_are_cached(lm, sample, result, tmp_path, monkeypatch):
+    cache = PredictionCache(tmp_path / "p.sqlite")
+    first = evaluate(lm, sample, cache=cache)
+    calls = []
+    fill = LanguageModel.fill
+    monkeypatch.setattr(
+        LanguageModel, "fill", lambda self, q, **k: calls.append(len(q)) or fill(self, q, **k)
+    )
+    assert columns(evaluate(lm, sample, cache=cache)) == columns(first) == columns(result)
+    assert calls == []
+    evaluate(lm, sample, EvalSettings(method="first"), cache=cache)
+    pieces = {e.word.text for e in sample if len(lm.pieces(e.word.text)) > 1}
+    changed = sum(len(patterns_for(e.relation, e.word.text)) for e in sample if e.word.text in pieces)
+    assert calls[0] == changed  # words of one piece are asked no second time
+    assert changed < first.settings["queries"]
+
+
+def test_a_broken_or_full_cache_is_no_obstacle(lm, sample, result, tmp_path):
+    path = tmp_path / "p.sqlite"
+    path.write_bytes(b"this is no database" * 1000)
+    small = Dataset(sample[:20])
+    expected = result.rank[:20].tolist()
+    assert evaluate(lm, small, cache=PredictionCache(path)).rank.tolist() == expected
+    bounded = PredictionCache(path, most_bytes=50_000)
+    assert evaluate(lm, sample, cache=bounded).rank.tolist() == result.rank.tolist()
+    assert path.stat().st_size <= 60_000
+    file = tmp_path / "file"
+    file.touch()
+    nowhere = PredictionCache(file / "p.sqlite")
+    assert evaluate(lm, small, cache=nowhere).rank.tolist() == expected
+
+
+@pytest.mark.parametrize("method", ["first", "last", "avg"])
+def test_baselines_are_the_embeddings_of_the_pieces(lm, sample, result, method):
+    found = evaluate(lm, sample, EvalSettings(method=method))
+    words = sorted({e.word.text for e in sample if len(lm.pieces(e.word.text)) > 1})
+    combine = {"first": lambda r: r[0], "last": lambda r: r[-1], "avg": lambda r: r.mean(dim=0)}[method]
+    matrix = torch.stack([combine(lm.embeddings[lm.pieces(word)]) for word in words]).numpy()
+    by_hand = evaluate(lm, sample, EvalSettings(method="vectors"), vectors=WordVectors(words, matrix))
+    assert columns(found) == columns(by_hand)
+    assert columns(found) != columns(result)
+    single = np.array([len(lm.pieces(word)) == 1 for word in result.word])
+    assert found.rank[single].tolist() == result.rank[single].tolist()
+
+
+def test_a_words_own_embedding_changes_nothing(lm, sample, result):
+    words = sorted({e.word.text for e in sample if len(lm.pieces(e.word.text)) == 1})
+    own = np.stack([lm.embeddings[lm.pieces(word)[0]].numpy() for word in words])
+    found = evaluate(lm, sample, EvalSettings(method="vectors"), vectors=WordVectors(words, own))
+    assert columns(found) == columns(result)
+    assert found.settings["keywords_with_vectors"] == len(words) > 10
+
+
+def test_vectors_below_a_count_only(lm, sample, result):
+    settings = EvalSettings(method="avg", below=10)
+    mixed, avg = evaluate(lm, sample, settings), evaluate(lm, sample, EvalSettings(method="avg"))
+    rare = result.count < 10
+    assert mixed.rank[rare].tolist() == avg.rank[rare].tolist()
+    assert mixed.rank[~rare].tolist() == result.rank[~rare].tolist()
+
+
+def test_slash_shows_both(lm, sample, result):
+    both = evaluate(lm, sample, EvalSettings(method="avg", slash=True))
+    assert columns(both) != columns(evaluate(lm, sample, EvalSettings(method="avg")))
+    assert columns(both) != columns(result)
+
+
+def test_depth_sees_further_and_leaves_the_figures_alone(lm, sample, result):
+    deeper = evaluate(lm, sample, EvalSettings(depth=500))
+    assert deeper.mrr == result.mrr
+    assert (deeper.rank > 100).any()
+    assert deeper.rank[result.rank > 0].tolist() == result.rank[result.rank > 0].tolist()
+
+
+def test_refusals(lm, sample):
+    wrong = WordVectors([sample[0].word.text], np.ones((1, 7), np.float32))
+    with pytest.raises(InputError, match=f"size 7, but .* takes vectors of size {lm.dim}"):
+        evaluate(lm, sample, EvalSettings(method="vectors"), vectors=wrong)
+    other = WordVectors(["qqqq"], np.ones((1, lm.dim), np.float32))
+    with pytest.raises(InputError, match="none of the keywords"):
+        evaluate(lm, sample, EvalSettings(method="vectors"), vectors=other)
+    with pytest.raises(InputError, match="needs a file of vectors"):
+        evaluate(lm, sample, EvalSettings(method="vectors"))
+    with pytest.raises(InputError, match="unknown method"):
+        EvalSettings(method="sum")
+    with pytest.raises(InputError, match="unknown relation"):
+        EvalSettings(relations=("meronym",))
+    with pytest.raises(InputError, match="at least 100"):
+        EvalSettings(depth=50)
+
+
+def test_a_model_that_lacks_most_targets_is_refused(sample):
+    small = LanguageModel(*small_model("bert"), name="small")
+    with pytest.raises(InputError, match=r"small has only \d+% of the target words"):
+        evaluate(small, sample)
