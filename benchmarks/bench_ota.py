@@ -1,11 +1,13 @@
 """What the claims about one-token approximation are measured with.
 
     python benchmarks/bench_ota.py curves    --model FOLDER --out DIR
+    python benchmarks/bench_ota.py tried     --model FOLDER --out DIR
     python benchmarks/bench_ota.py scale     --model FOLDER --out DIR
     python benchmarks/bench_ota.py behaviour --model FOLDER --out DIR
     python benchmarks/bench_ota.py cpu       --model FOLDER --out DIR
 
 ``curves``: presets paper (STATIC and RANDOM) and fast on 1000 one-piece words, in the same run.
+``tried``: other solvers, starts and contexts, each with about the passes of preset fast.
 ``scale``: 10,000 words of several pieces. ``behaviour``: answers to patterns for 300 nouns.
 ``cpu``: 200 words on two cores. Each writes JSON as soon as a part is ready; ``render_ota.py`` makes the
 page of results. On a GPU, matrix products are in TF32 for all presets alike (``--float32`` turns that off).
@@ -45,7 +47,8 @@ def say(text: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("part", nargs="?", default="cpu", choices=["curves", "scale", "behaviour", "cpu"])
+    choices = ["cpu", "curves", "tried", "scale", "behaviour"]
+    parser.add_argument("part", nargs="?", default="cpu", choices=choices)
     parser.add_argument("--model", default="default")
     parser.add_argument("--name", help="what to call the model in the results; its folder's name otherwise")
     parser.add_argument("--out", type=Path, default=Path("build/ota"))
@@ -63,7 +66,7 @@ def main() -> None:
     model = LanguageModel.from_pretrained(arguments.model, device=arguments.device)
     model.name = arguments.name or Path(arguments.model).name
     parts: dict[str, Callable[[LanguageModel, argparse.Namespace], None]]
-    parts = {"curves": curves, "scale": scale, "behaviour": behaviour, "cpu": cpu}
+    parts = {"curves": curves, "tried": tried, "scale": scale, "behaviour": behaviour, "cpu": cpu}
     began = time.perf_counter()
     parts[arguments.part](model, arguments)
     say(f"{arguments.part} of {model.name}: {time.perf_counter() - began:.0f} s in all")
@@ -98,6 +101,36 @@ def curves(model: LanguageModel, arguments: argparse.Namespace) -> None:
             result["comparisons"] = [vars(compare(done[one], done[other])) for one, other in pairs]
         save(arguments.out / f"{model.name}-curves.json", result)
         (arguments.out / f"{model.name}-curves.csv").write_text(curves_csv(result["curves"]), "utf-8")
+
+
+def tried(model: LanguageModel, arguments: argparse.Namespace) -> None:
+    """One change at a time to preset fast, for about the same passes."""
+    words = one_piece_words(model, arguments.words or 1000, arguments.seed)
+    warm_up(model)
+    all_words = min(20_000, len(model.whole_words) - len(words))
+    plans: dict[str, dict[str, Any]] = {
+        "fast": {},
+        "1 context, 160 steps": {"contexts_per_step": 1, "iterations": 160},
+        "4 contexts, 40 steps": {"contexts_per_step": 4, "iterations": 40},
+        "4 contexts, 90 steps": {"contexts_per_step": 4, "iterations": 90, "tolerance": 0.0},
+        f"inverse start from {all_words} words": {"inverse_words": all_words},
+        "no curvature": {"curvature_probes": 0},
+        "vocabulary start": {"start": "vocabulary"},
+        "zero start": {"start": "zero"},
+        "zero start, no curvature": {"start": "zero", "curvature_probes": 0},
+    }
+    steps = {"solver": "adam", "contexts_per_step": 1, "fresh": True, "iterations": 160}
+    for rate in (1e-3, 3e-3, 1e-2):
+        for start in ("inverse", "vocabulary"):
+            plans[f"Adam, {start} start, rate {rate}"] = {**steps, "learning_rate": rate, "start": start}
+    result: dict[str, Any] = {**machine(model), "words": len(words), "seed": arguments.seed, "curves": {}}
+    for label, changes in plans.items():
+        settings = OtaSettings.preset("fast", seed=arguments.seed, **changes)
+        marks = sorted({*range(10, settings.iterations, 10), settings.iterations})
+        curve = measure(model, words, settings, label=label, marks=marks)
+        say(f"{label}: {curve.distances[-1]:.4f}, {curve.backwards:.0f} passes, {curve.seconds[-1]:.1f} s")
+        result["curves"][label] = curve.to_dict()
+        save(arguments.out / f"{model.name}-tried.json", result)
 
 
 def scale(model: LanguageModel, arguments: argparse.Namespace) -> None:
@@ -186,8 +219,17 @@ def machine(model: LanguageModel) -> dict[str, Any]:
         "torch": torch.__version__,
         "python": platform.python_version(),
         "matmul": torch.get_float32_matmul_precision() if on_gpu else "float32",
-        "command": "python benchmarks/" + " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": command(model),
     }
+
+
+def command(model: LanguageModel) -> str:
+    """The command line, with names in place of this machine's folders."""
+    given = list(sys.argv[1:])
+    for option, shown in (("--model", model.name), ("--out", "RESULTS")):
+        if option in given:
+            given[given.index(option) + 1] = shown
+    return " ".join(["python benchmarks/bench_ota.py", *given])
 
 
 def save(path: Path, value: Any) -> None:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from rarewords.ota.settings import PRESETS, OtaSettings
 from rarewords.vectors import WordVectors
 from tests.cli.run import rarewords
 
@@ -69,7 +70,10 @@ def test_an_empty_file_is_refused(tmp_path):
     assert "holds no words" in done.stderr
 
 
-def test_eval_writes_table_figure_and_numbers(tmp_path):
+def test_eval_writes_table_figure_and_numbers(tmp_path, monkeypatch):
+    # The preset as it is, only with less to learn from: the full one takes most of a minute on a CPU.
+    small = OtaSettings(inverse_words=300, curvature_probes=100, iterations=10)
+    monkeypatch.setitem(PRESETS, "fast", small)
     done = rarewords("ota", "eval", "--words", 6, "--iterations", 10, "--out", tmp_path, "--device", "cpu")
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         f"curves.{ending}" for ending in ("csv", "json", "md", "png", "svg")
