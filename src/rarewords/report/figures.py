@@ -134,7 +134,7 @@ def draw_methods(
             )
         first = [results[0].cell(relation, band) for band in BANDS]
         names = [
-            f"{band}\n{cell.entries:,} words" if cell else band
+            f"{band}\n{cell.entries:,} entries" if cell else band
             for band, cell in zip(BANDS, first, strict=True)
         ]
         axes.set_xticks(range(len(BANDS)), names)
