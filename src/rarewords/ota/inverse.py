@@ -10,7 +10,8 @@ and contexts. Only the shape of the first step depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -88,10 +89,22 @@ def _regression(
     states -= center
     vectors = objective.model.embeddings[ids].float() - mean
     # As many equations as words, far fewer than features, hence the dual form of ridge regression.
-    products = (states @ states.T).double()
+    with _full_precision():
+        products = (states @ states.T).double()
     products.diagonal().add_(_RIDGE * products.diagonal().mean())
     dual = torch.cholesky_solve(vectors.double(), torch.linalg.cholesky(products))
     return states.T @ dual.float(), center
+
+
+@contextmanager
+def _full_precision() -> Iterator[None]:
+    """No TF32 here: its rounding can make a matrix of products indefinite, and then it cannot be solved with."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def _states(objective: Objective, settings: OtaSettings, pieces: Tensor) -> Tensor:
