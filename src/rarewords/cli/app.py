@@ -16,9 +16,9 @@ from rarewords.cli import corpus, mimic
 from rarewords.cli.ask import ask
 from rarewords.cli.demo import demo
 from rarewords.cli.inject import inject
+from rarewords.cli.ota import ota
 from rarewords.cli.scan import scan
 from rarewords.cli.wnlampro import app as wnlampro
-from rarewords.cli.ota import ota
 from rarewords.errors import InputError
 
 app = typer.Typer(
