@@ -2,7 +2,9 @@
 
 The start: hidden states around a word are a function of its input vector, and for the thousands of
 one-piece words both are known. A ridge regression from the states back to the vector, in one fixed context,
-gives a vector for any word from one forward pass of its pieces.
+gives a vector for any word from one forward pass of its pieces. Several pieces move the words right of them
+to other places, which changes states for a reason no single vector has; the mean states around that many
+random words are taken off first.
 
 The curvature: how strongly the distance reacts to a move in each direction, on average over one-piece words
 and contexts. Only the shape of the first step depends on it.
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -25,7 +27,13 @@ _RIDGE = 0.01  # of the mean squared length of the features; .001 and .1 are wor
 _DAMPING = 0.3  # of the mean curvature
 _WORDS_AT_A_TIME = 250
 _WORDS_PER_DIMENSION = 16
-_PURPOSE = {"words": -1, "context": -2, "probes": -3}  # seeds' namespaces, no token has such an id
+_PHRASES = 200
+_PURPOSE = {
+    "words": -1,
+    "context": -2,
+    "probes": -3,
+    "phrases": -5,
+}  # seeds' namespaces, no token has such an id
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,8 @@ class Prior:
     """What is shared by all words of a model; parts that the settings do not need are None.
 
     :param weights: the regression's. *Shape:* (layers * places * hidden, dim)
-    :param mean_states: *Shape:* (layers * places * hidden,)
+    :param mean_states: around one word. *Shape:* (layers * places * hidden,)
+    :param words: ids of the words it was fitted on. *Shape:* (fitted,)
     :param mean_vector: of the whole words. *Shape:* (dim,)
     :param inverse_curvature: *Shape:* (dim, dim)
     :param forwards: sequences run forward to make it.
@@ -43,9 +52,11 @@ class Prior:
     weights: Tensor | None
     mean_states: Tensor | None
     mean_vector: Tensor
+    words: Tensor
     inverse_curvature: Tensor | None
     forwards: int
     backwards: int
+    _centers: dict[int, Tensor] = field(default_factory=dict, repr=False)
 
     @classmethod
     def fit(cls, objective: Objective, settings: OtaSettings, leave_out: Collection[int] = ()) -> Prior:
@@ -71,14 +82,25 @@ class Prior:
         if settings.solver == "lbfgs" and settings.curvature_probes:
             curvature = _inverse_curvature(objective, settings, chosen)
             forwards, backwards = forwards + settings.curvature_probes, settings.curvature_probes
-        return cls(weights, states, mean, curvature, forwards, backwards)
+        return cls(weights, states, mean, chosen, curvature, forwards, backwards)
 
     def start(self, objective: Objective, pieces: Tensor, settings: OtaSettings) -> Tensor:
         """The inverse start of words given as pieces. *Shape:* (words, pieces) -> (words, dim)"""
         assert self.weights is not None
-        assert self.mean_states is not None
+        size = pieces.shape[1]
+        if size not in self._centers:
+            self._centers[size] = self._center(objective, size, settings)
         states = _states(objective, settings, pieces)
-        return self.mean_vector + (states - self.mean_states) @ self.weights
+        return self.mean_vector + (states - self._centers[size]) @ self.weights
+
+    def _center(self, objective: Objective, size: int, settings: OtaSettings) -> Tensor:
+        """The mean states around ``size`` random words. *Shape:* (layers * places * hidden,)"""
+        assert self.mean_states is not None
+        if size == 1:
+            return self.mean_states
+        key = torch.tensor([word_key([_PURPOSE["phrases"], size], settings.seed)], device=self.words.device)
+        places = draw(key, torch.arange(_PHRASES * size, device=self.words.device), len(self.words))[:, 0]
+        return _states(objective, settings, self.words[places].view(_PHRASES, size)).mean(dim=0)
 
 
 def _regression(
@@ -98,7 +120,7 @@ def _regression(
 
 @contextmanager
 def _full_precision() -> Iterator[None]:
-    """No TF32 here: its rounding can make a matrix of products indefinite, and then it cannot be solved with."""
+    """No TF32 here: its rounding can make a matrix of products indefinite, and then nothing can be solved."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:

@@ -31,6 +31,8 @@ class OtaSettings:
     :param fresh: draw new contexts every step; otherwise a word keeps its first ones, and what the pieces
         do in them is computed once. ``lbfgs`` needs contexts that stay.
     :param learning_rate: Adam's.
+    :param polish: after ``lbfgs``, this many steps of Adam with a new context each and a rate that falls to
+        zero, for words whose distance stays above a twentieth of the start's.
     :param tolerance: ``lbfgs`` is done with a word once five steps lower its distance by less than this
         fraction; 0 always takes all steps.
     :param inverse_words: how many one-piece words the inverse start is fitted on; None takes 16 for each
@@ -46,8 +48,9 @@ class OtaSettings:
     iterations: int = 80
     contexts_per_step: int = 2
     fresh: bool = False
-    learning_rate: float = 1e-3
-    tolerance: float = 0.02
+    learning_rate: float = 1e-2
+    polish: int = 100
+    tolerance: float = 0.05
     inverse_words: int | None = None
     curvature_probes: int = 2000
     seed: int = 0
@@ -60,8 +63,9 @@ class OtaSettings:
         for name in ("iterations", "contexts_per_step", "inverse_words"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.curvature_probes < 0:
-            raise InputError(f"curvature_probes must not be negative, it is {self.curvature_probes}")
+        for name in ("curvature_probes", "polish"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} must not be negative, it is {getattr(self, name)}")
         if not self.learning_rate > 0:
             raise InputError(f"learning_rate must be above 0, not {self.learning_rate}")
         if not 0 <= self.tolerance < 1:

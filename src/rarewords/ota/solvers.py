@@ -1,10 +1,11 @@
-"""Two ways to lower the distance of many words at once, each word by itself.
+"""Ways to lower the distance of many words at once, each word by itself.
 
 No number of one word enters another's: a word's path is the same in any batch.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ _HISTORY = 10
 _FIRST_STEP = 0.1  # the shared curvature is an average; a word's own may be ten times as high
 _SHORTER = 0.35
 _STEPS_BETWEEN_CHECKS = 5
+_WELL_EXPLAINED = 0.05  # of the distance at the start
+_POLISH_BETAS = (0.9, 0.95)
 
 Watch = Callable[[int, Tensor], None]
 
@@ -95,7 +98,7 @@ def lbfgs(
 
     Without new contexts the distance is an ordinary function, so steps can use how its gradient changed.
     A step that makes a word's distance larger is not taken and the next is shorter. A word that has
-    converged leaves the batch.
+    converged leaves the batch. Words that one vector cannot explain are polished with new contexts.
 
     :param start: *Shape:* (words, dim)
     :param inverse_curvature: of a typical word. *Shape:* (dim, dim)
@@ -110,7 +113,7 @@ def lbfgs(
     forwards, backwards = 2 * width * len(start), width * len(start)
     memory = _Memory(inverse_curvature)
     length = torch.full((len(start), 1), _FIRST_STEP, device=start.device)
-    before = value
+    first = before = value
     for step in range(settings.iterations):
         moved = vectors + length * memory.direction(gradient)
         new_value, new_gradient = _value_and_gradient(objective, moved, targets, keys, counters)
@@ -138,7 +141,40 @@ def lbfgs(
             if not len(rows):
                 break
     result[rows], final[rows] = vectors, value
+    rough = (final > _WELL_EXPLAINED * first).nonzero()[:, 0]
+    if settings.polish and settings.contexts == "random" and len(rough):
+        rest = Batch(batch.pieces[rough], batch.keys[rough])
+        result[rough], final[rough] = _polish(objective, rest, result[rough], settings)
+        forwards += 2 * settings.polish * len(rough)
+        backwards += settings.polish * len(rough)
     return Solution(result, final, forwards, backwards)
+
+
+def _polish(
+    objective: Objective, batch: Batch, start: Tensor, settings: OtaSettings
+) -> tuple[Tensor, Tensor]:
+    """Go on with contexts not seen yet, in steps that become ever smaller.
+
+    What one vector cannot do for a word of several pieces differs from context to context, so the best
+    vector for a few contexts is not the best for all. Falling steps average over the new ones.
+    """
+    vectors = start.detach().clone().requires_grad_()
+    optimizer = torch.optim.Adam(
+        [vectors], lr=settings.learning_rate, betas=_POLISH_BETAS, fused=vectors.is_cuda
+    )
+    counters = torch.full((1,), settings.contexts_per_step, device=start.device)
+    distances = torch.zeros(len(start), device=start.device)
+    for step in range(settings.polish):
+        optimizer.param_groups[0]["lr"] = (
+            settings.learning_rate * (1 + math.cos(math.pi * step / settings.polish)) / 2
+        )
+        targets = objective.targets(batch.pieces, batch.keys, counters)
+        distances = objective.distance(vectors, targets, batch.keys, counters)
+        optimizer.zero_grad()
+        distances.sum().backward()
+        optimizer.step()
+        counters = counters + 1
+    return vectors.detach(), distances.detach()
 
 
 class _Memory:
