@@ -4,7 +4,7 @@
         [--configurations am am+context no-ota no-form no-context] [--seeds 0 1] [--test am+context]
 
 For each configuration one training of 10 epochs, evaluated on dev after 5 and after 10. For those named by
-``--test`` the vectors after the last epoch are evaluated on all entries. Results go to OUT, one line of JSON a
+``--test`` the vectors after the last epoch are evaluated on all entries. Results go to OUT, one line a
 measurement in ``ablation.jsonl``, written as they come, so that a cut-off run loses little.
 """
 

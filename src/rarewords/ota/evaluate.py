@@ -112,10 +112,11 @@ def measure(
     ids = [model.whole_words[word] for word in words]
     began = _clock(model)
     approximator = Approximator(model, settings, leave_out=ids)
+    prior = approximator.prior
     shared = _clock(model) - began
     parts = [ids[at : at + words_per_batch] for at in range(0, len(ids), words_per_batch)]
     records, seconds = [], np.zeros(len(listed) + 1)
-    forwards, backwards = float(approximator.prior.forwards), float(approximator.prior.backwards)
+    forwards, backwards = float(prior.forwards), float(prior.backwards)
     with progress(label, total=settings.iterations * len(parts), unit="iterations") as bar:
         for part in parts:
             record = _Record(model, part, listed, bar.advance)

@@ -79,7 +79,7 @@ class Prior:
         if settings.start == "inverse":
             weights, states = _regression(objective, settings, chosen, mean)
             forwards += len(chosen)
-        if settings.solver == "lbfgs" and settings.curvature_probes:
+        if settings.solver in ("auto", "lbfgs") and settings.curvature_probes:
             curvature = _inverse_curvature(objective, settings, chosen)
             forwards, backwards = forwards + settings.curvature_probes, settings.curvature_probes
         return cls(weights, states, mean, chosen, curvature, forwards, backwards)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from rarewords.ota.contexts import Frame, word_key
 from rarewords.ota.inverse import Prior
 from rarewords.ota.objective import Objective
 from rarewords.ota.settings import METHODS, OtaSettings
-from rarewords.ota.solvers import Batch, Solution, Watch, adam, lbfgs
+from rarewords.ota.solvers import Batch, Solution, Watch, adam, falling_adam, lbfgs
 from rarewords.ota.words import Task, WordNote, sort_words
 from rarewords.progress import message, progress
 from rarewords.vectors import WordVectors
@@ -51,7 +52,12 @@ class Approximator:
     ) -> None:
         self.settings = settings or OtaSettings()
         self.objective = Objective.of(model, self.settings)
-        self.prior = Prior.fit(self.objective, self.settings, leave_out)
+        self._leave_out = leave_out
+
+    @cached_property
+    def prior(self) -> Prior:
+        """What is shared by all words, fitted when first needed: words of several pieces may do without."""
+        return Prior.fit(self.objective, self.settings, self._leave_out)
 
     def batch(self, pieces: Sequence[Sequence[int]]) -> Batch:
         """Words of equally many pieces on the model's device."""
@@ -61,6 +67,9 @@ class Approximator:
 
     def solve(self, batch: Batch, watch: Watch | None = None) -> Solution:
         """The vectors of a batch."""
+        if self.settings.solver == "auto" and batch.pieces.shape[1] > 1:
+            mean = baseline(self.objective.model, batch.pieces, "avg")
+            return falling_adam(self.objective, batch, mean, self.settings, watch)
         start = self.start(batch.pieces)
         if self.settings.solver == "adam":
             return adam(self.objective, batch, start, self.settings, watch)

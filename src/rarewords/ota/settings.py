@@ -10,7 +10,7 @@ from rarewords.errors import InputError
 CONTEXTS = ("random", "static")
 STARTS = ("zero", "mean", "length", "vocabulary", "inverse")
 SIDES = ("both", "left", "right")
-SOLVERS = ("adam", "lbfgs")
+SOLVERS = ("auto", "adam", "lbfgs")
 METHODS = ("ota", "first", "last", "avg")
 
 
@@ -25,14 +25,16 @@ class OtaSettings:
     :param layers: which layers' hidden states are compared, counted from 1; None takes all of them.
         0 is the embedding output.
     :param side: compare the places left of the word, right of it, or both.
-    :param solver: ``adam`` or ``lbfgs``.
+    :param solver: ``adam``, ``lbfgs``, or ``auto``. One vector can do exactly what one piece does, so the
+        distance of a one-piece word has a minimum of zero in any context, and ``auto`` finds it by ``lbfgs``
+        on a few. What one vector cannot do for several pieces differs from context to context; there ``auto``
+        starts from the mean of the pieces and averages over new contexts, by Adam with a falling rate.
     :param iterations: the most steps of the solver.
     :param contexts_per_step: how many contexts each step looks at.
     :param fresh: draw new contexts every step; otherwise a word keeps its first ones, and what the pieces
         do in them is computed once. ``lbfgs`` needs contexts that stay.
     :param learning_rate: Adam's.
-    :param polish: after ``lbfgs``, this many steps of Adam with a new context each and a rate that falls to
-        zero, for words whose distance stays above a twentieth of the start's.
+    :param averaging_steps: how many steps, each with new contexts, ``auto`` takes for several pieces.
     :param tolerance: ``lbfgs`` is done with a word once five steps lower its distance by less than this
         fraction; 0 always takes all steps.
     :param inverse_words: how many one-piece words the inverse start is fitted on; None takes 16 for each
@@ -44,12 +46,12 @@ class OtaSettings:
     start: str = "inverse"
     layers: tuple[int, ...] | None = None
     side: str = "both"
-    solver: str = "lbfgs"
+    solver: str = "auto"
     iterations: int = 80
     contexts_per_step: int = 2
     fresh: bool = False
-    learning_rate: float = 1e-2
-    polish: int = 100
+    learning_rate: float = 5e-3
+    averaging_steps: int = 300
     tolerance: float = 0.05
     inverse_words: int | None = None
     curvature_probes: int = 2000
@@ -60,19 +62,18 @@ class OtaSettings:
         _one_of("start", self.start, STARTS)
         _one_of("side", self.side, SIDES)
         _one_of("solver", self.solver, SOLVERS)
-        for name in ("iterations", "contexts_per_step", "inverse_words"):
+        for name in ("iterations", "contexts_per_step", "inverse_words", "averaging_steps"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("curvature_probes", "polish"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} must not be negative, it is {getattr(self, name)}")
+        if self.curvature_probes < 0:
+            raise InputError(f"curvature_probes must not be negative, it is {self.curvature_probes}")
         if not self.learning_rate > 0:
             raise InputError(f"learning_rate must be above 0, not {self.learning_rate}")
         if not 0 <= self.tolerance < 1:
             raise InputError(f"tolerance must be from 0 to below 1, not {self.tolerance}")
         if self.layers is not None and (not self.layers or min(self.layers) < 0):
             raise InputError("layers must name at least one layer, counted from 1 (0: the embedding output)")
-        if self.solver == "lbfgs" and self.fresh:
+        if self.solver != "adam" and self.fresh:
             raise InputError("lbfgs needs contexts that stay; use fresh=False or the adam solver")
         if self.contexts == "static" and self.contexts_per_step > 1:
             raise InputError("there is one static context; use contexts_per_step=1 with contexts=static")

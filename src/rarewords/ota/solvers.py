@@ -19,8 +19,7 @@ _HISTORY = 10
 _FIRST_STEP = 0.1  # the shared curvature is an average; a word's own may be ten times as high
 _SHORTER = 0.35
 _STEPS_BETWEEN_CHECKS = 5
-_WELL_EXPLAINED = 0.05  # of the distance at the start
-_POLISH_BETAS = (0.9, 0.95)
+_FALLING_BETAS = (0.9, 0.95)
 
 Watch = Callable[[int, Tensor], None]
 
@@ -98,7 +97,7 @@ def lbfgs(
 
     Without new contexts the distance is an ordinary function, so steps can use how its gradient changed.
     A step that makes a word's distance larger is not taken and the next is shorter. A word that has
-    converged leaves the batch. Words that one vector cannot explain are polished with new contexts.
+    converged leaves the batch.
 
     :param start: *Shape:* (words, dim)
     :param inverse_curvature: of a typical word. *Shape:* (dim, dim)
@@ -113,7 +112,7 @@ def lbfgs(
     forwards, backwards = 2 * width * len(start), width * len(start)
     memory = _Memory(inverse_curvature)
     length = torch.full((len(start), 1), _FIRST_STEP, device=start.device)
-    first = before = value
+    before = value
     for step in range(settings.iterations):
         moved = vectors + length * memory.direction(gradient)
         new_value, new_gradient = _value_and_gradient(objective, moved, targets, keys, counters)
@@ -141,40 +140,37 @@ def lbfgs(
             if not len(rows):
                 break
     result[rows], final[rows] = vectors, value
-    rough = (final > _WELL_EXPLAINED * first).nonzero()[:, 0]
-    if settings.polish and settings.contexts == "random" and len(rough):
-        rest = Batch(batch.pieces[rough], batch.keys[rough])
-        result[rough], final[rough] = _polish(objective, rest, result[rough], settings)
-        forwards += 2 * settings.polish * len(rough)
-        backwards += settings.polish * len(rough)
     return Solution(result, final, forwards, backwards)
 
 
-def _polish(
-    objective: Objective, batch: Batch, start: Tensor, settings: OtaSettings
-) -> tuple[Tensor, Tensor]:
-    """Go on with contexts not seen yet, in steps that become ever smaller.
+def falling_adam(
+    objective: Objective, batch: Batch, start: Tensor, settings: OtaSettings, watch: Watch | None = None
+) -> Solution:
+    """Adam with new contexts at every step and a rate that falls to zero along half a cosine.
 
-    What one vector cannot do for a word of several pieces differs from context to context, so the best
-    vector for a few contexts is not the best for all. Falling steps average over the new ones.
+    What one vector cannot do for several pieces differs from context to context, so the best vector for a few
+    contexts is not the best for all, and may be very long. Falling steps average over contexts instead.
+
+    :param start: *Shape:* (words, dim)
     """
     vectors = start.detach().clone().requires_grad_()
     optimizer = torch.optim.Adam(
-        [vectors], lr=settings.learning_rate, betas=_POLISH_BETAS, fused=vectors.is_cuda
+        [vectors], lr=settings.learning_rate, betas=_FALLING_BETAS, fused=vectors.is_cuda
     )
-    counters = torch.full((1,), settings.contexts_per_step, device=start.device)
+    counters = torch.zeros(1, dtype=torch.long, device=start.device)
     distances = torch.zeros(len(start), device=start.device)
-    for step in range(settings.polish):
-        optimizer.param_groups[0]["lr"] = (
-            settings.learning_rate * (1 + math.cos(math.pi * step / settings.polish)) / 2
-        )
+    steps = settings.averaging_steps
+    for step in range(steps):
+        optimizer.param_groups[0]["lr"] = settings.learning_rate * (1 + math.cos(math.pi * step / steps)) / 2
         targets = objective.targets(batch.pieces, batch.keys, counters)
         distances = objective.distance(vectors, targets, batch.keys, counters)
         optimizer.zero_grad()
         distances.sum().backward()
         optimizer.step()
         counters = counters + 1
-    return vectors.detach(), distances.detach()
+        if watch is not None:
+            watch(step + 1, vectors.detach())
+    return Solution(vectors.detach(), distances.detach(), 2 * steps * len(start), steps * len(start))
 
 
 class _Memory:
