@@ -49,7 +49,7 @@ class OtaSettings:
     contexts_per_step: int = 2
     fresh: bool = False
     learning_rate: float = 1e-2
-    polish: int = 100
+    polish: int = 80
     tolerance: float = 0.05
     inverse_words: int | None = None
     curvature_probes: int = 2000
