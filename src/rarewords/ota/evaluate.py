@@ -116,6 +116,7 @@ def measure(
     parts = [ids[at : at + words_per_batch] for at in range(0, len(ids), words_per_batch)]
     records, seconds = [], np.zeros(len(listed) + 1)
     forwards, backwards = float(approximator.prior.forwards), float(approximator.prior.backwards)
+    forwards += len(ids) if settings.start == "inverse" else 0  # the pass the start is read off
     with progress(label, total=settings.iterations * len(parts), unit="iterations") as bar:
         for part in parts:
             record = _Record(model, part, listed, bar.advance)
@@ -172,6 +173,9 @@ class _Record:
         # A solver that stops early leaves marks out: the vectors do not change any more.
         while len(self._rows) < len(self._marks) + 1:
             self._keep(vectors)
+        # What a solver does after its last iteration (polishing) belongs to the result and to its time.
+        del self._rows[-1], self._times[-1]
+        self._keep(vectors)
         return torch.stack(self._rows).cpu().numpy(), np.array(self._times)
 
     def _keep(self, vectors: Tensor) -> None:
