@@ -46,7 +46,8 @@ INTRODUCTION = """Made by `benchmarks/render_ota.py` from the measurements in [o
 [ota.md](../ota.md). Distances are means of the cosine distance between a one-piece word's approximation and
 the model's own embedding of it; no start knows the answer, and what preset `fast` learns from other one-piece
 words is learnt without the words measured. A pass is one sequence run through the model; the passes and the
-time of `fast` include what it learns once per model, divided among the words."""
+time of `fast` include what it learns once per model, divided among the words. The GPU ran several of these
+measurements at once, so seconds are longer than on a GPU of one's own; both presets were slowed alike."""
 
 
 def curves_part(result: dict[str, Any]) -> list[str]:

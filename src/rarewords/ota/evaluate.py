@@ -173,9 +173,6 @@ class _Record:
         # A solver that stops early leaves marks out: the vectors do not change any more.
         while len(self._rows) < len(self._marks) + 1:
             self._keep(vectors)
-        # What a solver does after its last iteration (polishing) belongs to the result and to its time.
-        del self._rows[-1], self._times[-1]
-        self._keep(vectors)
         return torch.stack(self._rows).cpu().numpy(), np.array(self._times)
 
     def _keep(self, vectors: Tensor) -> None:

@@ -84,6 +84,8 @@ def draw_curves(
         )
     axes.set(xlabel="Iterations", ylabel="Mean cosine distance", title=title, ylim=(0, 1.04))
     axes.set_xscale("symlog", linthresh=10)
+    axes.set_xlim(left=0)
+    axes.set_xticks([0, 10, 100, 1000, 4000], ["0", "10", "100", "1000", "4000"])
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=8)
     for path in paths:

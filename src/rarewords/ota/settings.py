@@ -52,7 +52,7 @@ class OtaSettings:
     fresh: bool = False
     learning_rate: float = 5e-3
     averaging_steps: int = 300
-    tolerance: float = 0.05
+    tolerance: float = 0.02
     inverse_words: int | None = None
     curvature_probes: int = 2000
     seed: int = 0
