@@ -6,19 +6,23 @@ from typing import TYPE_CHECKING, Any
 from rarewords.errors import InputError
 
 if TYPE_CHECKING:
+    from rarewords.corpus.store import Store
     from rarewords.injection import Injection, inject, inject_folder
     from rarewords.lm import Answers, LanguageModel, Query
+    from rarewords.mimic.mimicking import AttentiveMimicking
     from rarewords.ota import OtaSettings, approximate
     from rarewords.vectors import WordVectors
 
 __version__ = "0.1.0"
 __all__ = [
     "Answers",
+    "AttentiveMimicking",
     "Injection",
     "InputError",
     "LanguageModel",
     "OtaSettings",
     "Query",
+    "Store",
     "WordVectors",
     "__version__",
     "approximate",
@@ -30,10 +34,12 @@ __all__ = [
 # Loaded when first used: importing torch takes seconds that `rarewords --help` need not spend.
 _LAZY = {
     "Answers": "rarewords.lm",
+    "AttentiveMimicking": "rarewords.mimic.mimicking",
     "Injection": "rarewords.injection",
     "LanguageModel": "rarewords.lm",
     "OtaSettings": "rarewords.ota",
     "Query": "rarewords.lm",
+    "Store": "rarewords.corpus.store",
     "WordVectors": "rarewords.vectors",
     "approximate": "rarewords.ota",
     "inject": "rarewords.injection",

@@ -3,8 +3,11 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,6 +88,24 @@ def test_mistakes_are_one_line_and_exit_code_2(tmp_path):
     assert "already holds 'world'" in refused("inject", "--vectors", tmp_path / "known.txt", "--out", out)
     assert not out.exists()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_wrong_options_are_one_line_that_names_the_help():
+    assert "No such option" in refused("ask", "a _ .", "--colour", "red")
+    assert "rarewords inject --help" in refused("inject")
+    assert "No such command" in refused("tech")
+    assert "--top" in refused("ask", "a _ .", "--top", "many")
+
+
+def test_an_interruption_says_so_and_exits_with_130():
+    command = [sys.executable, "-m", "rarewords", "-q", "corpus", "build", "--text", "-", "--out", "never"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(3)  # it waits for text on standard input
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "rarewords: interrupted" in said
+    assert not Path("never").exists()
 
 
 def test_a_target_that_is_not_free_is_refused_and_left_alone(tmp_path, vectors):

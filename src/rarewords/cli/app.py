@@ -21,6 +21,8 @@ from rarewords.cli.scan import scan
 from rarewords.cli.wnlampro import app as wnlampro
 from rarewords.errors import InputError
 
+_INTERRUPTED = 130
+
 app = typer.Typer(
     name="rarewords",
     help="Teach a pretrained language model the words it never learned.",
@@ -70,12 +72,11 @@ def main() -> None:
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     try:
-        app()
+        code = app(prog_name="rarewords", standalone_mode=False)
     except InputError as error:
         _fail(str(error))
-    except KeyboardInterrupt:
-        print("rarewords: interrupted", file=sys.stderr)
-        sys.exit(130)
+    except (KeyboardInterrupt, typer.Abort):
+        code = _INTERRUPTED
     except BrokenPipeError:
         # The reader (head, less) has gone; that is not an error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -84,6 +85,18 @@ def main() -> None:
         from rarewords.files import explain_os_error
 
         _fail(str(explain_os_error(error, error.filename or "output")))
+    except Exception as error:
+        # A wrong option or argument: the class depends on typer's version, the method does not.
+        if not hasattr(error, "format_message"):
+            raise
+        if not error.format_message():  # no arguments at all: the help has been shown
+            sys.exit(2)
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "rarewords"
+        _fail(f"{error.format_message()} (see {command} --help)")
+    if code == _INTERRUPTED:  # typer turns an interruption into this code without a word
+        print("rarewords: interrupted", file=sys.stderr)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _fail(text: str) -> None:
