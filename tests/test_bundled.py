@@ -11,7 +11,7 @@ import torch
 from rarewords.bundled import bundled_model
 from rarewords.errors import InputError
 from rarewords.files import file_digest
-from rarewords.lm import load_pretrained
+from rarewords.loading import load_pretrained
 
 
 @pytest.fixture

@@ -108,7 +108,7 @@ def inject_folder(
     :param model: ``default``, a folder or a hub name.
     :param card: the text of the folder's README.md; one is written when there is none.
     """
-    from rarewords.lm import load_pretrained
+    from rarewords.loading import load_pretrained
 
     language_model, tokenizer = load_pretrained(model)
     injection = inject(
