@@ -47,7 +47,9 @@ INTRODUCTION = """Made by `benchmarks/render_ota.py` from the measurements in [o
 the model's own embedding of it; no start knows the answer, and what preset `fast` learns from other one-piece
 words is learnt without the words measured. A pass is one sequence run through the model; the passes and the
 time of `fast` include what it learns once per model, divided among the words. The GPU ran several of these
-measurements at once, so seconds are longer than on a GPU of one's own; both presets were slowed alike."""
+measurements at once, so seconds are longer than on a GPU of one's own, and ratios of seconds are those of a
+shared GPU. On one-piece words preset `fast` solves by L-BFGS; words of several pieces, which are what it is for,
+go another way (see there), so these distances do not speak for them: the answers to patterns do."""
 
 
 def curves_part(result: dict[str, Any]) -> list[str]:
