@@ -9,7 +9,7 @@ probability is exactly zero.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,8 +120,13 @@ def inject_folder(
     return injection
 
 
-def save_folder(model: Any, tokenizer: Any, out: str | Path, *, card: str) -> None:
-    """Save model, tokenizer and card as an ordinary Hugging Face folder, whole or not at all."""
+def save_folder(
+    model: Any, tokenizer: Any, out: str | Path, *, card: str, more: Mapping[str, str] | None = None
+) -> None:
+    """Save model, tokenizer and card as an ordinary Hugging Face folder, whole or not at all.
+
+    :param more: further text files by name.
+    """
     from safetensors import SafetensorError
 
     with whole_folder(out) as folder:
@@ -132,7 +137,8 @@ def save_folder(model: Any, tokenizer: Any, out: str | Path, *, card: str) -> No
             if "os error 28" in str(error) or "No space" in str(error):
                 raise InputError(f"{out}: no space left on the disk; free some space first") from error
             raise
-        (folder / "README.md").write_text(card, "utf-8")
+        for name, text in {"README.md": card, **(more or {})}.items():
+            (folder / name).write_text(text, "utf-8")
 
 
 def _check_size(model: Any, vectors: WordVectors) -> None:

@@ -18,6 +18,7 @@ from rarewords.cli.demo import demo
 from rarewords.cli.inject import inject
 from rarewords.cli.ota import ota
 from rarewords.cli.scan import scan
+from rarewords.cli.teach import teach
 from rarewords.cli.wnlampro import app as wnlampro
 from rarewords.errors import InputError
 
@@ -55,6 +56,7 @@ def _common(
     progress.enable(not quiet)
 
 
+app.command("teach")(teach)
 app.command("scan")(scan)
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(mimic.app, name="mimic")
