@@ -115,8 +115,11 @@ def teach(
     print_taught(taught, show)
 
 
-def print_taught(taught: Taught, show: int) -> None:
-    """The table of answers, the figures, and every word that was not taught."""
+def print_taught(taught: Taught, show: int, place: str | None = None) -> None:
+    """The table of answers, the figures, and every word that was not taught.
+
+    :param place: what to call the folder.
+    """
     from rich.console import Console
     from rich.table import Table
 
@@ -135,7 +138,7 @@ def print_taught(taught: Taught, show: int) -> None:
             name = f"{one.word} (left out)" if one in worse and not taught.settings.keep_all else one.word
             table.add_row(name, ", ".join(one.before[:3]), ", ".join(one.after[:3]), gain)
         Console().print(table)
-    typer.echo(f"{taught.folder}: {taught.model} with {len(taught.words):,} more words")
+    typer.echo(f"{place or taught.folder}: {taught.model} with {len(taught.words):,} more words")
     if taught.held_out is not None:
         before, after = taught.held_out
         typer.echo(

@@ -138,7 +138,7 @@ def _seconds_a_sentence(
     best = float("inf")
     for attempt in range(2):  # the first is slower: memory is fetched, kernels are chosen
         started = time.perf_counter()
-        learn(lm, learner, lessons, settings, WorkFolder(folder), f"timing {attempt}")
+        learn(lm, learner, lessons, settings, WorkFolder(folder, silent=True), f"timing {attempt}")
         best = min(best, time.perf_counter() - started)
     return best / max(sentences, 1)
 

@@ -29,8 +29,9 @@ def content_key(*values: Any) -> str:
 class WorkFolder:
     """Where the stages of one teaching keep what they made."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, silent: bool = False) -> None:
         self.path = path
+        self._silent = silent
 
     def file(self, stage: str, key: str, suffix: str) -> Path:
         """The file a stage writes for a key."""
@@ -45,7 +46,8 @@ class WorkFolder:
 
     def finished(self, stage: str) -> None:
         """Say that a stage is complete; from here on a second start need not repeat it."""
-        message(f"{stage}: done")
+        if not self._silent:
+            message(f"{stage}: done")
 
 
 @contextmanager

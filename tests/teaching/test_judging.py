@@ -1,0 +1,96 @@
+"""Which sentences are held out, which neighbours are asked for, and what a good and a bad vector get."""
+
+import numpy as np
+import pytest
+
+from rarewords import InputError, TeachSettings
+from rarewords.teaching.judging import Candidate, judge, neighbours
+from rarewords.teaching.lessons import Use, split_uses
+from tests.teaching.invented import hypernyms, sentences_of
+
+
+def uses_of(word, count=None):
+    lines = sentences_of(word).splitlines()[:count]
+    places = [line.lower().index(word) for line in lines]
+    return [Use(line, at, at + len(word)) for line, at in zip(lines, places, strict=True)]
+
+
+@pytest.mark.parametrize(("count", "held_out"), [(4, 1), (8, 2), (12, 3), (13, 3)])
+def test_a_quarter_of_the_sentences_is_held_out_and_not_learned_from(count, held_out):
+    lesson = split_uses("blimpet", count, uses_of("blimpet", count), TeachSettings())
+    (trial,) = lesson.trials
+    judged = {use.sentence for use in trial.judged}
+    assert len(judged) == held_out
+    assert len(lesson.learned) == count - held_out
+    assert judged.isdisjoint(lesson.learned)
+    assert lesson.judged_as_taught
+
+
+def test_no_more_are_held_out_and_learned_from_than_asked():
+    settings = TeachSettings(held_out=2, sentences=5)
+    lesson = split_uses("blimpet", 12, uses_of("blimpet", 12), settings)
+    assert (len(lesson.trials[0].judged), len(lesson.learned)) == (2, 5)
+
+
+def test_two_or_three_sentences_are_each_judged_by_the_others_and_one_is_not():
+    lesson = split_uses("blimpet", 3, uses_of("blimpet", 3), TeachSettings())
+    assert len(lesson.trials) == len(lesson.learned) == 3
+    for trial in lesson.trials:
+        assert trial.judged[0].sentence not in trial.learned
+        assert {*trial.learned, trial.judged[0].sentence} == set(lesson.learned)
+    assert not lesson.judged_as_taught
+    assert split_uses("blimpet", 1, uses_of("blimpet", 1), TeachSettings()).trials == ()
+
+
+def test_neighbours_are_the_nearest_content_words_and_the_text_around_stays(lm):
+    use = uses_of("blimpet")[0]
+    found = neighbours(lm, use, 2)
+    assert [place.pattern for place in found] == [
+        "She _ the <W> with her thumbs and gave half of it to her brother.",
+        "She peeled the <W> with her thumbs and _ half of it to her brother.",
+    ] or all(place.pattern.count("<W>") == place.pattern.count("_") == 1 for place in found)
+    for place in found:
+        word = next(name for name, token in lm.whole_words.items() if token == place.token)
+        assert place.pattern.replace("_", word).replace("<W>", "blimpet").lower() == use.sentence.lower()
+
+
+def test_marks_of_patterns_in_the_text_itself_do_no_harm(lm):
+    sentence = "The _ ripe blimpet <W> fell from the big tree."
+    start = sentence.index("blimpet")
+    found = neighbours(lm, Use(sentence, start, start + 7), 6)
+    assert len(found) == 5
+    assert all(place.pattern.count("_") == 1 and place.pattern.count("<W>") == 1 for place in found)
+    lm.log_likelihood([_query(place) for place in found], [place.token for place in found])
+    assert neighbours(lm, Use("a [MASK] blimpet fell down", 9, 16), 6) == []
+
+
+def test_the_vector_of_the_right_kind_is_judged_better_than_a_wrong_one(lm):
+    def embedding(word):
+        return lm.embeddings[lm.pieces(word)[0]].numpy()
+
+    right = wrong = 0.0
+    for word in ("blimpet", "skarrel", "torvane", "yurla"):
+        kind = hypernyms()[word][1][0]
+        candidates = [Candidate(word, embedding(name), tuple(uses_of(word))) for name in (kind, "parliament")]
+        good, bad = judge(lm, candidates, places=6, slash=False)
+        assert good.places == bad.places > 12
+        assert good.pieces == bad.pieces
+        right, wrong = right + good.gain, wrong + bad.gain
+    assert right > 0 > wrong
+
+
+def test_nothing_to_ask_is_no_judgement(lm):
+    candidate = Candidate("blimpet", np.zeros(lm.dim, np.float32), (Use("Blimpet!", 0, 7),))
+    assert judge(lm, [candidate], places=6, slash=False) == [None]
+
+
+def test_settings_are_checked():
+    for wrong in ({"mix": "both"}, {"method": "magic"}, {"below": 1}, {"sentences": 0}):
+        with pytest.raises(InputError):
+            TeachSettings(**wrong)
+
+
+def _query(place):
+    from rarewords import Query
+
+    return Query(place.pattern, "blimpet")

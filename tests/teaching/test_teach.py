@@ -1,0 +1,221 @@
+"""Teaching the bundled model real words: the folder, the report, and what an interruption leaves behind."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rarewords import InputError, LanguageModel, Query, TeachSettings, teach
+from rarewords.mimic.mimicking import Inferred
+from rarewords.teaching import learning
+from rarewords.teaching.plan import plan_teaching
+from rarewords.teaching.work import WorkFolder
+from tests.teaching.invented import sentences_of
+
+WORDS = ["torvane", "thassel", "yurla", "plonket", "oldanka"]
+STAGES = ["Corpus", "Words", "Vectors", "Judgement", "WNLaMPro", "Model"]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "invented.txt"
+    path.write_text(sentences_of(*WORDS), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def taught(text, tmp_path_factory):
+    return teach([text], tmp_path_factory.mktemp("taught") / "model", words=WORDS, workers=1)
+
+
+def digests(folder):
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+
+
+def test_the_folder_is_an_ordinary_model_that_reads_the_words_as_taught(taught, lm):
+    assert {one.word for one in [*taught.words, *taught.worse]} == set(WORDS)
+    assert len(taught.words) >= 3
+    new = LanguageModel.from_pretrained(taught.folder, device="cpu")
+    for one in taught.words:
+        article = "an" if one.word[0] in "aeiou" else "a"
+        question = f"{article} {one.word} is a kind of _."
+        assert len(new.pieces(one.word)) == 1
+        assert tuple(new.fill([Query(question)], top_k=5).words(0)) == one.after
+        assert tuple(lm.fill([Query(question)], top_k=5).words(0)) == one.before
+    for one in taught.worse:
+        assert len(new.pieces(one.word)) > 1
+
+
+def test_the_answers_are_better_and_the_report_says_so(taught):
+    after = {one.word: one.after for one in taught.words}
+    found = {
+        "torvane": "instrument",
+        "thassel": "tree",
+        "plonket": "game",
+        "oldanka": "boat",
+        "yurla": "drink",
+    }
+    assert sum(found[word] in answers for word, answers in after.items()) >= 3
+    before, now = taught.held_out
+    assert now > before
+    report = json.loads((taught.folder / "teaching.json").read_text("utf-8"))
+    assert [one["word"] for one in report["words"]] == [one.word for one in taught.words]
+    assert report["settings"]["mix"] == "replace"
+    card = (taught.folder / "README.md").read_text("utf-8")
+    for one in taught.words:
+        assert f"| {one.word} " in card
+    assert f"{now:.3f} with their vectors" in card
+    assert str(taught.folder.parent) not in card
+
+
+def test_interrupted_after_every_stage_it_ends_with_the_same_bytes(taught, text, tmp_path, monkeypatch):
+    out = tmp_path / "model"
+    finished = WorkFolder.finished
+    for stage in STAGES[:-1]:
+
+        def stop(self, name, stage=stage):
+            finished(self, name)
+            if name == stage:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(WorkFolder, "finished", stop)
+        with pytest.raises(KeyboardInterrupt):
+            teach([text], out, words=WORDS, workers=1)
+        assert not out.exists()
+        assert (tmp_path / "model.work").is_dir()
+    monkeypatch.undo()
+    # What was made before is not made again: nothing that makes vectors is called any more.
+    monkeypatch.setattr(learning, "judge", None)
+    teach([text], out, words=WORDS, workers=1)
+    assert digests(out) == digests(taught.folder)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
+
+
+def test_stopped_in_the_middle_of_a_stage_it_ends_with_the_same_bytes(text, tmp_path, monkeypatch):
+    monkeypatch.setattr(learning, "WORDS_AT_ONCE", 2)
+    whole = teach([text], tmp_path / "whole", words=WORDS, workers=1)
+    made = learning._make_part
+    calls = []
+
+    def stop(*arguments):
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return made(*arguments)
+
+    monkeypatch.setattr(learning, "_make_part", stop)
+    with pytest.raises(KeyboardInterrupt):
+        teach([text], tmp_path / "again", words=WORDS, workers=1)
+    monkeypatch.setattr(learning, "_make_part", made)
+    teach([text], tmp_path / "again", words=WORDS, workers=1)
+    assert digests(tmp_path / "again") == digests(whole.folder)
+
+
+def test_killed_by_force_it_goes_on_with_the_same_bytes(taught, text, tmp_path):
+    command = [sys.executable, "-m", "rarewords", "teach", "--text", text, "--out", tmp_path / "model"]
+    (tmp_path / "words.txt").write_text("\n".join(WORDS))
+    command += ["--words", tmp_path / "words.txt", "--workers", "1", "--device", "cpu"]
+    command = [str(part) for part in command]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    for line in process.stderr:
+        if line.startswith("Vectors"):
+            process.send_signal(signal.SIGKILL)
+            break
+    process.wait(timeout=60)
+    process.stderr.close()
+    assert process.returncode == -signal.SIGKILL
+    teach([text], tmp_path / "model", words=WORDS, workers=1, device="cpu")
+    assert digests(tmp_path / "model") == digests(taught.folder)
+
+
+def test_a_word_that_reads_worse_is_left_out_and_named(text, tmp_path, monkeypatch):
+    opened = learning.open_learner
+
+    class Spoiled:
+        """The real learner, but one word gets another vector: one that means something else."""
+
+        def __init__(self, lm, learner):
+            self.lm, self.learner = lm, learner
+
+        def infer(self, word, contexts):
+            found = self.learner.infer(word, contexts)
+            other = self.lm.embeddings[self.lm.pieces("parliament")[0]].numpy()
+            return found if word != "yurla" else Inferred(word, 3 * other, 1.0, found.weights)
+
+    def spoiled(lm, settings, mimic=None):
+        learner, key = opened(lm, settings, mimic)
+        return Spoiled(lm, learner), key
+
+    monkeypatch.setattr("rarewords.teaching.run.open_learner", spoiled)
+    taught = teach([text], tmp_path / "model", words=WORDS, workers=1)
+    assert "yurla" in [one.word for one in taught.worse]
+    assert "yurla" not in [one.word for one in taught.words]
+    assert "yurla: its vector did worse" in (tmp_path / "model" / "README.md").read_text("utf-8")
+    kept = teach([text], tmp_path / "kept", words=WORDS, workers=1, settings=TeachSettings(keep_all=True))
+    assert {one.word for one in kept.words} == set(WORDS)
+    assert "yurla" in [one.word for one in kept.worse]
+
+
+def test_slash_leaves_the_words_in_pieces_and_adds_tokens_behind(text, tmp_path, lm):
+    settings = TeachSettings(mix="slash")
+    taught = teach([text], tmp_path / "model", words=WORDS, workers=1, settings=settings)
+    new = LanguageModel.from_pretrained(taught.folder, device="cpu")
+    one = taught.words[0]
+    assert new.pieces(one.word) == lm.pieces(one.word)
+    asked = f"a {one.word} / <{one.word}> is a kind of _."
+    article = "an" if one.word[0] in "aeiou" else "a"
+    asked = asked.replace("a ", f"{article} ", 1)
+    assert tuple(new.fill([Query(asked)], top_k=5).words(0)) == one.after
+
+
+def test_without_a_list_the_text_is_searched_and_counts_are_bounded(text, tmp_path):
+    plan = plan_teaching([text], tmp_path / "model", settings=TeachSettings(min_count=12), workers=1)
+    assert set(WORDS) <= set(plan.words)
+    assert min(plan.words.values()) >= 12
+    below = TeachSettings(min_count=12, below=13)
+    fewer = plan_teaching([text], tmp_path / "model", settings=below, workers=1)
+    assert set(fewer.words.values()) == {12}
+    assert not (tmp_path / "model").exists()
+    assert not (tmp_path / "model.work").exists()
+
+
+def test_the_plan_is_of_the_order_of_the_real_thing(taught, text, tmp_path):
+    plan = plan_teaching([text], tmp_path / "model", words=[*WORDS, "world", "zzyzx"], workers=1)
+    assert set(plan.words) == set(WORDS)
+    assert "one piece" in plan.refused["world"]
+    assert "does not contain" in plan.refused["zzyzx"]
+    started = time.perf_counter()
+    teach([text], tmp_path / "model", words=WORDS, workers=1)
+    real = time.perf_counter() - started
+    assert real / 5 < plan.total_seconds < 5 * real
+
+
+def test_real_words_are_probed_with_wnlampro(tmp_path):
+    text = (Path(__file__).parent.parent.parent / "src/rarewords/assets/demo/text.txt").read_text("utf-8")
+    (tmp_path / "text.txt").write_text(text, "utf-8")
+    taught = teach([tmp_path / "text.txt"], tmp_path / "model", words=["samosa", "unicycle"], workers=1)
+    if taught.words:
+        assert taught.scores[-1].relation == "all"
+        assert taught.scores[-1].words <= len(taught.words)
+        assert len(taught.ranks) == taught.scores[-1].entries
+
+
+def test_two_processes_do_not_teach_the_same_folder(text, tmp_path):
+    from filelock import FileLock
+
+    (tmp_path / "model.work").mkdir()
+    with FileLock(tmp_path / "model.work" / "lock"), pytest.raises(InputError, match="another process"):
+        teach([text], tmp_path / "model", words=WORDS, workers=1)
+
+
+def test_vectors_depend_on_learned_sentences_only(taught):
+    assert np.isfinite([one.judgement.gain for one in taught.words if one.judgement]).all()
+    assert all(one.judgement.sentences == 3 for one in taught.words if one.judgement)
+    assert os.path.isdir(taught.folder)  # noqa: PTH112
