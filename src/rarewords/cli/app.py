@@ -18,6 +18,7 @@ from rarewords.cli.demo import demo
 from rarewords.cli.inject import inject
 from rarewords.cli.ota import ota
 from rarewords.cli.scan import scan
+from rarewords.cli.serve import serve
 from rarewords.cli.teach import teach
 from rarewords.cli.wnlampro import app as wnlampro
 from rarewords.errors import InputError
@@ -63,6 +64,7 @@ app.add_typer(mimic.app, name="mimic")
 app.command("ask")(ask)
 app.command("inject")(inject)
 app.command("demo")(demo)
+app.command("serve")(serve)
 app.add_typer(wnlampro, name="wnlampro")
 app.add_typer(ota, name="ota")
 
