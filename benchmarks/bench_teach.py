@@ -4,9 +4,9 @@
 
 Thirty invented words (tests/data/invented), 12 or 13 sentences each, are taught as a user would. Each is then
 asked with the hypernym patterns of WNLaMPro; the rank of a word is the best over its patterns, as there.
-Settings may be chosen on the first half of the words; the second half is for reporting. The claims it backs, for
-the large model: MRR at least .6 and four times what it was, and a hypernym among the first three answers for at
-least four words in five.
+Settings may be chosen on the first half of the words; the second half is for reporting. The claims it backs,
+for the large model: MRR at least .6 and four times what it was, and a hypernym among the first three answers
+for at least four words in five.
 """
 
 from __future__ import annotations

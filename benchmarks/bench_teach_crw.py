@@ -1,12 +1,12 @@
 """Teaching real rare words from sentences of the CRW-dev kind: WNLaMPro before and after.
 
-    PYTHONPATH=src python benchmarks/bench_teach_crw.py --text FILES [--model default] [--words FILE] [--limit 200]
+    PYTHONPATH=src python benchmarks/bench_teach_crw.py --text FILES [--model default] [--limit 200]
 
-The text is taught to the model with `rarewords teach`, and the entries of WNLaMPro for the words taught are
-asked before and after. Without --words, the words are the keywords of WNLaMPro (corruptions left out) that the
-text has at least --min-count times and that the model cuts into pieces; --limit takes so many of them, evenly
-spread over the alphabet. With --corpus a store built before stands for the text. Left-out words count with
-their pieces, so that the figure is that of the folder a user gets.
+The text is taught to the model with `rarewords teach`, and the entries of WNLaMPro for the words tried are
+asked before and after. Without --words, the words are the keywords of WNLaMPro (corruptions left out) that
+the text has at least --min-count times and that the model cuts into pieces; --limit takes so many of them,
+evenly spread over the alphabet. With --corpus a store built before stands for the text. Left-out words count
+with their pieces, so that the figure is that of the folder a user gets.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ def main() -> None:
     parser.add_argument("--words", type=Path)
     parser.add_argument("--model", default="default")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--mix", default="replace", choices=["replace", "slash"])
     parser.add_argument("--min-count", type=int, default=10)
     parser.add_argument("--limit", type=int, default=200)
     parser.add_argument("--keep-all", action="store_true")
@@ -44,7 +43,7 @@ def main() -> None:
         return
     lm = LanguageModel.from_pretrained(chosen.model, device=chosen.device)
     dataset = Dataset.load()
-    settings = TeachSettings(mix=chosen.mix, keep_all=chosen.keep_all)
+    settings = TeachSettings(keep_all=chosen.keep_all)
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(
             chosen.corpus
@@ -66,11 +65,9 @@ def main() -> None:
     tried = {one.word for one in [*taught.words, *taught.worse]}
     data = Dataset(tuple(entry for entry in dataset if entry.word.text in tried), dataset.name)
     before = evaluate(lm, data, EvalSettings())
-    after = evaluate(after_lm, data, EvalSettings()) if chosen.mix == "replace" else None
+    after = evaluate(after_lm, data, EvalSettings())
     rows = []
-    for cell in before.cells if after else []:
-        now = after.cell(cell.relation, cell.band) if after else None
-        assert now is not None
+    for cell, now in zip(before.cells, after.cells, strict=True):
         figures = [figure(cell.mrr.mean), figure(now.mrr.mean)]
         rows.append([relation_title(cell.relation), cell.band, f"{cell.entries:,}", *figures])
     print(markdown_table(["relation", "frequency", "entries", "MRR before", "MRR after"], rows, left=2))
@@ -83,7 +80,7 @@ def main() -> None:
         "held_out": taught.held_out,
         "wnlampro_of_taught": [vars(score) for score in taught.scores],
         "mrr_before": round(before.mrr, 4),
-        "mrr_after": round(after.mrr, 4) if after else None,
+        "mrr_after": round(after.mrr, 4),
     }
     print(json.dumps(report, indent=1))
     if chosen.json:

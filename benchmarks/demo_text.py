@@ -4,10 +4,10 @@
     PYTHONPATH=src python benchmarks/demo_text.py --corpus wikipedia.store
 
 Which words, by rule and not by how well they turn out: the five words of the first version of the demo, where
-the text has three sentences or more of them; then the keywords of WNLaMPro's hypernym relation that the bundled
-model cuts into pieces, that have between 8 and 30 sentences in the store, and whose targets name one of the
-concrete kinds below. Of each kind the two whose SHA-256 is smallest are taken, a draw that nobody can
-steer. Of each word at most 20 sentences of 20 to 400 characters are kept, in the order of the store's sample.
+the text has three sentences or more of them; then the keywords of WNLaMPro's hypernym relation that the
+bundled model cuts into pieces, that have between 8 and 30 sentences in the store, and whose targets name one
+of the concrete kinds below. Of each kind the first few by SHA-256 are taken, a draw that nobody can steer. Of
+each word at most 20 sentences of 20 to 400 characters are kept, in the order of the store's sample.
 """
 
 from __future__ import annotations

@@ -308,9 +308,7 @@ class LanguageModel:
             device=self.device,
         )
         none = torch.zeros(self.dim)
-        free = torch.stack(
-            [none if vector is None else torch.as_tensor(vector).detach().float().cpu() for vector in vectors]
-        )
+        free = torch.stack([none if vector is None else _tensor(vector) for vector in vectors])
         inputs = self.embed(ids, slots, free.to(self.device))
         blanks = torch.tensor([one.blank for one in batch], device=self.device)
         logits = self.logits_at(inputs, blanks)
@@ -318,6 +316,12 @@ class LanguageModel:
 
     def _mask(self, inputs: Tensor, mask: Tensor | None) -> Tensor:
         return torch.ones(inputs.shape[:2], dtype=torch.long, device=inputs.device) if mask is None else mask
+
+
+def _tensor(vector: np.ndarray | Tensor) -> Tensor:
+    # A vector out of a memory-mapped file is read-only, of which torch warns; the copy is small.
+    values = torch.tensor(vector) if isinstance(vector, np.ndarray) else vector.detach()
+    return values.float().cpu()
 
 
 def _find_head(model: Any) -> tuple[nn.Module, ...] | None:

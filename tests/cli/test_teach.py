@@ -62,7 +62,7 @@ def test_the_plan_names_words_stages_and_time_and_does_nothing(text, words, tmp_
     assert sorted(path.name for path in tmp_path.iterdir()) == ["words.txt"]
 
 
-def test_mistakes_are_one_line(text, words, tmp_path):
+def test_mistakes_are_one_line(text, tmp_path):
     out = tmp_path / "out"
     empty, absent = tmp_path / "empty.txt", tmp_path / "absent.txt"
     empty.write_text("")

@@ -15,40 +15,47 @@ def uses_of(word, count=None):
     return [Use(line, at, at + len(word)) for line, at in zip(lines, places, strict=True)]
 
 
-@pytest.mark.parametrize(("count", "held_out"), [(4, 1), (8, 2), (12, 3), (13, 3)])
-def test_a_quarter_of_the_sentences_is_held_out_and_not_learned_from(count, held_out):
-    lesson = split_uses("blimpet", count, uses_of("blimpet", count), TeachSettings())
+def numbered(count):
+    return [Use(f"Sentence {number} has a blimpet.", 17, 24) for number in range(count)]
+
+
+@pytest.mark.parametrize(("count", "held_out", "learned"), [(16, 4, 12), (31, 7, 24), (60, 8, 48)])
+def test_of_many_sentences_a_quarter_is_held_out_and_not_learned_from(count, held_out, learned):
+    lesson = split_uses("blimpet", count, numbered(count), TeachSettings())
     (trial,) = lesson.trials
     judged = {use.sentence for use in trial.judged}
-    assert len(judged) == held_out
-    assert len(lesson.learned) == count - held_out
+    assert (len(judged), len(lesson.learned)) == (held_out, learned)
     assert judged.isdisjoint(lesson.learned)
     assert lesson.judged_as_taught
 
 
-def test_no_more_are_held_out_and_learned_from_than_asked():
-    settings = TeachSettings(held_out=2, sentences=5)
-    lesson = split_uses("blimpet", 12, uses_of("blimpet", 12), settings)
-    assert (len(lesson.trials[0].judged), len(lesson.learned)) == (2, 5)
-
-
-def test_two_or_three_sentences_are_each_judged_by_the_others_and_one_is_not():
-    lesson = split_uses("blimpet", 3, uses_of("blimpet", 3), TeachSettings())
-    assert len(lesson.trials) == len(lesson.learned) == 3
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 12, 15])
+def test_of_few_sentences_each_is_judged_once_by_what_was_learned_from_others(count):
+    lesson = split_uses("blimpet", count, numbered(count), TeachSettings())
+    assert len(lesson.learned) == count
+    assert len(lesson.trials) == min(4, count)
+    judged = [use.sentence for trial in lesson.trials for use in trial.judged]
+    assert sorted(judged) == sorted(lesson.learned)
     for trial in lesson.trials:
-        assert trial.judged[0].sentence not in trial.learned
-        assert {*trial.learned, trial.judged[0].sentence} == set(lesson.learned)
+        own = {use.sentence for use in trial.judged}
+        assert trial.learned
+        assert own.isdisjoint(trial.learned)
+        assert {*own, *trial.learned} == set(lesson.learned)
     assert not lesson.judged_as_taught
-    assert split_uses("blimpet", 1, uses_of("blimpet", 1), TeachSettings()).trials == ()
+
+
+def test_one_sentence_cannot_judge():
+    lesson = split_uses("blimpet", 1, numbered(1), TeachSettings())
+    assert (len(lesson.learned), lesson.trials) == (1, ())
 
 
 def test_neighbours_are_the_nearest_content_words_and_the_text_around_stays(lm):
     use = uses_of("blimpet")[0]
     found = neighbours(lm, use, 2)
     assert [place.pattern for place in found] == [
-        "She _ the <W> with her thumbs and gave half of it to her brother.",
         "She peeled the <W> with her thumbs and _ half of it to her brother.",
-    ] or all(place.pattern.count("<W>") == place.pattern.count("_") == 1 for place in found)
+        "She peeled the <W> with her thumbs and gave _ of it to her brother.",
+    ]
     for place in found:
         word = next(name for name, token in lm.whole_words.items() if token == place.token)
         assert place.pattern.replace("_", word).replace("<W>", "blimpet").lower() == use.sentence.lower()
@@ -58,7 +65,7 @@ def test_marks_of_patterns_in_the_text_itself_do_no_harm(lm):
     sentence = "The _ ripe blimpet <W> fell from the big tree."
     start = sentence.index("blimpet")
     found = neighbours(lm, Use(sentence, start, start + 7), 6)
-    assert len(found) == 5
+    assert len(found) == 4  # ripe, fell, big, tree
     assert all(place.pattern.count("_") == 1 and place.pattern.count("<W>") == 1 for place in found)
     lm.log_likelihood([_query(place) for place in found], [place.token for place in found])
     assert neighbours(lm, Use("a [MASK] blimpet fell down", 9, 16), 6) == []

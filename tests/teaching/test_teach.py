@@ -2,14 +2,12 @@
 
 import hashlib
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from rarewords import InputError, LanguageModel, Query, TeachSettings, teach
@@ -65,6 +63,7 @@ def test_the_answers_are_better_and_the_report_says_so(taught):
     assert sum(found[word] in answers for word, answers in after.items()) >= 3
     before, now = taught.held_out
     assert now > before
+    assert all(one.judgement.sentences == one.sentences >= 12 for one in taught.words)
     report = json.loads((taught.folder / "teaching.json").read_text("utf-8"))
     assert [one["word"] for one in report["words"]] == [one.word for one in taught.words]
     assert report["settings"]["mix"] == "replace"
@@ -186,7 +185,7 @@ def test_without_a_list_the_text_is_searched_and_counts_are_bounded(text, tmp_pa
     assert not (tmp_path / "model.work").exists()
 
 
-def test_the_plan_is_of_the_order_of_the_real_thing(taught, text, tmp_path):
+def test_the_plan_is_of_the_order_of_the_real_thing(text, tmp_path):
     plan = plan_teaching([text], tmp_path / "model", words=[*WORDS, "world", "zzyzx"], workers=1)
     assert set(plan.words) == set(WORDS)
     assert "one piece" in plan.refused["world"]
@@ -213,9 +212,3 @@ def test_two_processes_do_not_teach_the_same_folder(text, tmp_path):
     (tmp_path / "model.work").mkdir()
     with FileLock(tmp_path / "model.work" / "lock"), pytest.raises(InputError, match="another process"):
         teach([text], tmp_path / "model", words=WORDS, workers=1)
-
-
-def test_vectors_depend_on_learned_sentences_only(taught):
-    assert np.isfinite([one.judgement.gain for one in taught.words if one.judgement]).all()
-    assert all(one.judgement.sentences == 3 for one in taught.words if one.judgement)
-    assert os.path.isdir(taught.folder)  # noqa: PTH112

@@ -19,6 +19,7 @@ from typing import Any
 
 from rarewords.app.study import Request, Study, samples
 from rarewords.errors import InputError
+from rarewords.teaching.run import shown_name
 
 LOG = logging.getLogger("rarewords.serve")
 _MOST_BYTES = 64_000
@@ -68,7 +69,7 @@ class Server(ThreadingHTTPServer):
             for path, (name, kind) in _PAGES.items()
         }
         self.answers = {
-            "/api/samples": json.dumps({"model": study.lm.name, "samples": samples()}).encode(),
+            "/api/samples": json.dumps({"model": shown_name(study.lm.name), "samples": samples()}).encode(),
             "/api/results": json.dumps(results).encode(),
         }
         try:
@@ -162,7 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def _check_host(self) -> None:
-        """Only names of this machine: another would mean that a page of the web resolved its own name to us."""
+        """Only names of this machine: with another, a page of the web would have its own name lead here."""
         port = self.server.server_address[1]
         allowed = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
         if self.headers.get("Host", "").lower() not in allowed:
@@ -171,7 +172,7 @@ class _Handler(BaseHTTPRequestHandler):
         if origin is not None and origin.lower().removeprefix("http://") not in allowed:
             raise _RefusedError(403, "this page answers to itself only")
 
-    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
+    def log_message(self, format: str, *arguments: Any) -> None:
         LOG.info(format, *arguments)
 
 

@@ -20,7 +20,8 @@ def demo(
 ) -> None:
     """Teach the bundled model rare words from sentences of Wikipedia; less than a minute.
 
-    The sentences ship with the package. The words were drawn by a rule, not by how well they turn out: some fail.
+    The sentences ship with the package. The words were drawn by a rule, not by how well they turn out, so
+    some of them fail.
     """
     import time
     from importlib.resources import as_file, files

@@ -46,11 +46,11 @@ def serve(
     study = Study(lm, learner)
     first = samples()[0]
     study.answer(Request(first["word"], tuple(first["sentences"]), ""))  # the first answer is the slow one
-    with Server(study, shown, host=host, port=port) as server:
-        typer.echo(f"{server.url} (Ctrl-C ends it)")
-        if open_browser:
-            typer.launch(server.url)
-        try:
+    try:
+        with Server(study, shown, host=host, port=port) as server:
+            typer.echo(f"{server.url} (Ctrl-C ends it)")
+            if open_browser:
+                typer.launch(server.url)
             server.serve_forever()
-        except KeyboardInterrupt:
-            typer.echo("stopped", err=True)
+    except KeyboardInterrupt:
+        typer.echo("stopped", err=True)

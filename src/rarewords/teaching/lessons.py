@@ -1,10 +1,10 @@
 """Which sentences of a word its vector is made from, and which are kept to judge it by.
 
-The rule, for a word of n different sentences:
+No vector is ever judged by a sentence it was made from. The rule, for a word of n different sentences:
 
-- four or more: a quarter of them, at most ``held_out``, is kept for judging and never used for the vector;
-- two or three: none can be spared. Each is judged once with a vector made from the others, and the vector
-  that is taught is made from all;
+- 16 or more: a quarter of them, at most ``held_out``, is kept for judging and never used for the vector;
+- 2 to 15: a quarter would be too few to judge by, and sorely missed. The sentences are divided into four parts
+  (or n); each part is judged with a vector made from the others, and the vector that is taught is made from all;
 - one: the word is taught without being judged, and the report says so.
 """
 
@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from rarewords.corpus.store import Store
 from rarewords.teaching.settings import TeachSettings
 
-_ENOUGH = 4
+_ENOUGH = 16
+_PARTS = 4
 
 
 @dataclass(frozen=True)
@@ -68,14 +69,14 @@ def _lesson(store: Store, word: str, count: int, settings: TeachSettings) -> Les
 def split_uses(word: str, count: int, uses: list[Use], settings: TeachSettings) -> Lesson:
     """Divide the sentences of a word by the rule above."""
     if len(uses) >= _ENOUGH:
-        kept = min(settings.held_out, len(uses) // _ENOUGH)
+        kept = min(settings.held_out, len(uses) // _PARTS)
         judged, rest = uses[:kept], uses[kept:]
         learned = tuple(use.sentence for use in rest[: settings.sentences])
         return Lesson(word, count, learned, (Trial(learned, tuple(judged)),))
+    uses = uses[: settings.sentences]
     everything = tuple(use.sentence for use in uses)
-    trials = tuple(
-        Trial(tuple(other for other in everything if other != use.sentence), (use,))
-        for use in uses
-        if len(uses) > 1
-    )
-    return Lesson(word, count, everything, trials)
+    trials = []
+    for part in range(min(_PARTS, len(uses)) if len(uses) > 1 else 0):
+        others = tuple(use.sentence for place, use in enumerate(uses) if place % _PARTS != part)
+        trials.append(Trial(others, tuple(uses[part::_PARTS])))
+    return Lesson(word, count, everything, tuple(trials))

@@ -19,11 +19,10 @@ class TeachSettings:
     :param mix: ``replace`` makes each word one token with its vector; ``slash`` adds tokens ``<word>`` for
         use behind the word, ``kumquat / <kumquat>``.
     :param below: only words that occur less often than this in the text.
-    :param min_count: without a list of words: only words that occur at least so often. Four is the least
-        that leaves a sentence to judge by.
+    :param min_count: without a list of words: only words that occur at least so often.
     :param most_words: without a list of words: at most so many, those that lose most in pieces first.
     :param sentences: a vector is made from at most so many sentences.
-    :param held_out: at most so many sentences of a word are kept for judging.
+    :param held_out: at most so many sentences of a word are kept for judging (see :mod:`.lessons`).
     :param places: at most so many neighbours of the word are masked in a sentence kept for judging.
     :param keep_all: keep vectors that do worse than the word's pieces, too.
     :param method: ``auto`` is :class:`~rarewords.mimic.learner.WordLearner`, ``am`` a trained mimic model.
@@ -36,8 +35,8 @@ class TeachSettings:
     min_count: int = 4
     most_words: int = 1000
     sentences: int = 48
-    held_out: int = 4
-    places: int = 6
+    held_out: int = 8
+    places: int = 4
     keep_all: bool = False
     method: str = "auto"
     rule: WordRule | None = None

@@ -108,12 +108,25 @@ function marked(sentence, word, tag) {
   return [sentence.slice(0, at), make(tag, "", sentence.slice(at, at + word.length)), sentence.slice(at + word.length)];
 }
 
+function blanked(part) {
+  if (typeof part !== "string") return [part];
+  const [left, ...right] = part.split(/(?<!\w)_(?!\w)/);
+  return right.length ? [left, blank(), right.join("_")] : [part];
+}
+
+function blank() {
+  const gap = make("span", "blank");
+  gap.setAttribute("role", "img");
+  gap.setAttribute("aria-label", "blank");
+  return gap;
+}
+
 function questionCard({ question, before, after }, word) {
   const most = Math.max(...[...before, ...after].map((one) => one.probability), 1e-9);
   return make(
     "section",
     "card",
-    make("p", "question", ...marked(question, word, "em")),
+    make("p", "question", ...marked(question, word, "em").flatMap(blanked)),
     make("div", "pair", bars(before, "before", most), bars(after, "after", most)),
   );
 }
@@ -156,6 +169,8 @@ function show(answer) {
     usesCard(sentences, word),
     make("p", "hint", `${answer.seconds.toFixed(2)} seconds`),
   );
+  // On a phone the answer is below the form, out of sight.
+  if ($("answer").getBoundingClientRect().top > innerHeight * 0.6) $("answer").scrollIntoView({ block: "start" });
 }
 
 // ---- WNLaMPro
@@ -176,7 +191,9 @@ async function loadResults() {
     return;
   }
   $("result").append(...results.map((one, at) => new Option(one.label, at)));
-  const relations = results[0].heat_maps;
+  const best = results.reduce((a, b) => (b.mrr > a.mrr ? b : a));
+  $("result").value = String(results.indexOf(best));
+  const relations = best.heat_maps;
   $("relation").append(...relations.map((one) => new Option(one.title, one.relation)));
   if (relations.some((one) => one.relation === "cohyponym")) $("relation").value = "cohyponym";
   $("choose").hidden = false;
@@ -199,13 +216,20 @@ function figuresTable() {
     body.append(row);
   });
   const title = results[chosen].heat_maps.find((one) => one.relation === relation)?.title || relation;
-  const head = make("tr", "", make("th", "", "MRR"));
-  for (const scope of [title, "all"]) for (const band of BANDS) head.append(make("th", "", `${scope} ${band}`));
-  for (const cell of head.children) cell.scope = "col";
-  return make("table", "figures", make("caption", "", "Every result"), make("thead", "", head), body);
+  const groups = make("tr", "", make("td", ""));
+  for (const scope of [title, "all relations"]) {
+    const cell = make("th", "", scope);
+    cell.colSpan = BANDS.length;
+    cell.scope = "colgroup";
+    groups.append(cell);
+  }
+  const head = make("tr", "", make("td", ""));
+  for (let at = 0; at < 2; at += 1) for (const band of BANDS) head.append(make("th", "", band));
+  for (const cell of head.querySelectorAll("th")) cell.scope = "col";
+  return make("table", "figures", make("thead", "", groups, head), body);
 }
 
-function heatTable(map, label) {
+function heatTable(map) {
   const body = make("tbody");
   const most = Math.max(...map.shares.flat().filter((share) => share !== null), 0.01);
   map.ranks.forEach((rank, row) => {
@@ -222,16 +246,25 @@ function heatTable(map, label) {
   });
   const foot = make("tr", "", make("th", "", "times"));
   for (const count of map.counts) foot.append(make("th", "", count === null ? "∞" : count >= 1024 ? `${count / 1024}k` : count));
-  const caption = make("caption", "", `${label}, ${map.title}: rank of the best answer (up) by how often the word occurs, up to (across); per cent of a column`);
-  return make("table", "heat", caption, body, make("tfoot", "", foot));
+  return make("table", "heat", body, make("tfoot", "", foot));
+}
+
+function card(title, hint, table) {
+  const scroll = make("div", "scroll", table);
+  scroll.tabIndex = 0;
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", title);
+  return make("section", "card", make("h3", "", title), make("p", "hint", hint), scroll);
 }
 
 function showResults() {
   const result = results[Number($("result").value)];
   const map = result.heat_maps.find((one) => one.relation === $("relation").value);
-  const cards = [make("section", "card scroll", figuresTable())];
-  if (map) cards.push(make("section", "card scroll", heatTable(map, result.label)));
-  for (const card of cards) card.tabIndex = 0;
+  const cards = [card("Mean reciprocal rank of every result", "By how often the words occur.", figuresTable())];
+  if (map) {
+    const hint = "Up: the rank of the best right answer. Across: how often the word occurs, at most. Numbers: per cent of the column’s words.";
+    cards.push(card(`Ranks of ${result.label}, ${map.title}`, hint, heatTable(map)));
+  }
   $("results").replaceChildren(...cards);
 }
 
