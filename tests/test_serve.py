@@ -196,7 +196,7 @@ def test_the_command_starts_and_ends_with_ctrl_c(server):
     command += ["--results", str(RESULTS / "minilm-mlm-pieces.json.gz")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     line = process.stdout.readline()
-    assert re.match(r"http://127\.0\.0\.1:\d+/ ", line), process.stderr.read() if not line else line
+    assert re.match(r"http://127\.0\.0\.1:\d+/ ", line), line or process.stderr.read()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (0, "", "stopped\n")

@@ -5,10 +5,11 @@ from tests.architectures import DATA
 FOLDER = DATA / "invented"
 
 
-def sentences_of(*words):
-    """All sentences of some words, as a text."""
+def sentences_of(*words, most=None):
+    """The sentences of some words, at most so many of each, as a text."""
     lines = (FOLDER / "text.txt").read_text("utf-8").splitlines()
-    return "\n".join(line for line in lines if any(word in line.lower() for word in words)) + "\n"
+    chosen = [[line for line in lines if word in line.lower()][:most] for word in words]
+    return "".join(f"{line}\n" for own in chosen for line in own)
 
 
 def hypernyms():

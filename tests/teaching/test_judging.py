@@ -53,8 +53,8 @@ def test_neighbours_are_the_nearest_content_words_and_the_text_around_stays(lm):
     use = uses_of("blimpet")[0]
     found = neighbours(lm, use, 2)
     assert [place.pattern for place in found] == [
-        "She peeled the <W> with her thumbs and _ half of it to her brother.",
-        "She peeled the <W> with her thumbs and gave _ of it to her brother.",
+        "She _ the <W> with her thumbs and gave half of it to her brother.",
+        "She peeled the <W> with her _ and gave half of it to her brother.",
     ]
     for place in found:
         word = next(name for name, token in lm.whole_words.items() if token == place.token)
@@ -76,11 +76,13 @@ def test_the_vector_of_the_right_kind_is_judged_better_than_a_wrong_one(lm):
         return lm.embeddings[lm.pieces(word)[0]].numpy()
 
     right = wrong = 0.0
-    for word in ("blimpet", "skarrel", "torvane", "yurla"):
+    for word in ("blimpet", "torvane", "yurla"):
         kind = hypernyms()[word][1][0]
-        candidates = [Candidate(word, embedding(name), tuple(uses_of(word))) for name in (kind, "parliament")]
+        candidates = [
+            Candidate(word, embedding(name), tuple(uses_of(word, 5))) for name in (kind, "parliament")
+        ]
         good, bad = judge(lm, candidates, places=6, slash=False)
-        assert good.places == bad.places > 12
+        assert good.places == bad.places >= 15
         assert good.pieces == bad.pieces
         right, wrong = right + good.gain, wrong + bad.gain
     assert right > 0 > wrong

@@ -17,14 +17,15 @@ from rarewords.teaching.plan import plan_teaching
 from rarewords.teaching.work import WorkFolder
 from tests.teaching.invented import sentences_of
 
-WORDS = ["torvane", "thassel", "yurla", "plonket", "oldanka"]
+WORDS = ["torvane", "plonket", "yurla"]
+SENTENCES = 8
 STAGES = ["Corpus", "Words", "Vectors", "Judgement", "WNLaMPro", "Model"]
 
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
     path = tmp_path_factory.mktemp("text") / "invented.txt"
-    path.write_text(sentences_of(*WORDS), "utf-8")
+    path.write_text(sentences_of(*WORDS, most=SENTENCES), "utf-8")
     return path
 
 
@@ -39,7 +40,7 @@ def digests(folder):
 
 def test_the_folder_is_an_ordinary_model_that_reads_the_words_as_taught(taught, lm):
     assert {one.word for one in [*taught.words, *taught.worse]} == set(WORDS)
-    assert len(taught.words) >= 3
+    assert len(taught.words) >= 2
     new = LanguageModel.from_pretrained(taught.folder, device="cpu")
     for one in taught.words:
         article = "an" if one.word[0] in "aeiou" else "a"
@@ -53,17 +54,11 @@ def test_the_folder_is_an_ordinary_model_that_reads_the_words_as_taught(taught, 
 
 def test_the_answers_are_better_and_the_report_says_so(taught):
     after = {one.word: one.after for one in taught.words}
-    found = {
-        "torvane": "instrument",
-        "thassel": "tree",
-        "plonket": "game",
-        "oldanka": "boat",
-        "yurla": "drink",
-    }
-    assert sum(found[word] in answers for word, answers in after.items()) >= 3
+    found = {"torvane": "instrument", "plonket": "game", "yurla": "drink"}
+    assert sum(found[word] in answers for word, answers in after.items()) >= 2
     before, now = taught.held_out
     assert now > before
-    assert all(one.judgement.sentences == one.sentences >= 12 for one in taught.words)
+    assert all(one.judgement.sentences == one.sentences == SENTENCES for one in taught.words)
     report = json.loads((taught.folder / "teaching.json").read_text("utf-8"))
     assert [one["word"] for one in report["words"]] == [one.word for one in taught.words]
     assert report["settings"]["mix"] == "replace"
@@ -175,12 +170,12 @@ def test_slash_leaves_the_words_in_pieces_and_adds_tokens_behind(text, tmp_path,
 
 
 def test_without_a_list_the_text_is_searched_and_counts_are_bounded(text, tmp_path):
-    plan = plan_teaching([text], tmp_path / "model", settings=TeachSettings(min_count=12), workers=1)
+    plan = plan_teaching([text], tmp_path / "model", settings=TeachSettings(min_count=8), workers=1)
     assert set(WORDS) <= set(plan.words)
-    assert min(plan.words.values()) >= 12
-    below = TeachSettings(min_count=12, below=13)
+    assert min(plan.words.values()) >= 8
+    below = TeachSettings(min_count=8, below=9)
     fewer = plan_teaching([text], tmp_path / "model", settings=below, workers=1)
-    assert set(fewer.words.values()) == {12}
+    assert set(fewer.words.values()) == {8}
     assert not (tmp_path / "model").exists()
     assert not (tmp_path / "model.work").exists()
 

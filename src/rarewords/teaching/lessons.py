@@ -3,8 +3,8 @@
 No vector is ever judged by a sentence it was made from. The rule, for a word of n different sentences:
 
 - 16 or more: a quarter of them, at most ``held_out``, is kept for judging and never used for the vector;
-- 2 to 15: a quarter would be too few to judge by, and sorely missed. The sentences are divided into four parts
-  (or n); each part is judged with a vector made from the others, and the vector that is taught is made from all;
+- 2 to 15: a quarter would be too few to judge by, and sorely missed. The sentences are divided into four
+  parts (or n); each is judged with a vector made from the others, and the vector that is taught from all;
 - one: the word is taught without being judged, and the report says so.
 """
 

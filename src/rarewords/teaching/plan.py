@@ -31,7 +31,7 @@ from rarewords.teaching.words import ChosenWords, choose_words, store_counts
 from rarewords.teaching.work import WorkFolder
 
 _SAMPLE_CHARACTERS = 1_000_000
-_TIMED_WORDS = 4
+_TIMED_WORDS = 2
 _TIMED_QUERIES = 64
 
 
