@@ -56,6 +56,7 @@ def teach(
     keep_all: Annotated[
         bool, typer.Option("--keep-all", help="Teach words that read worse with their vector, too.")
     ] = False,
+    predictable: Annotated[bool, typer.Option(help="Let the model answer with the new words.")] = False,
     rule: Annotated[
         str | None,
         typer.Option(help="What counts as a word: `english` ([a-z.-]*) or `any` script.", metavar="RULE"),
@@ -91,6 +92,7 @@ def teach(
         most_words=top,
         sentences=sentences,
         keep_all=keep_all,
+        predictable=predictable,
         method=method or ("am" if mimic is not None else "auto"),
         rule=_rule(rule) if rule is not None else None,
     )

@@ -15,7 +15,8 @@ _ROWS = 200
 
 def teaching_card(taught: Taught, vectors: WordVectors, ids: Mapping[str, int]) -> str:
     """The README.md of the folder."""
-    card = model_card(taught.model, vectors, ids, predictable=False, slash=taught.settings.slash)
+    settings = taught.settings
+    card = model_card(taught.model, vectors, ids, predictable=settings.predictable, slash=settings.slash)
     sections = [card, _judged(taught), _probed(taught), _words(taught), _left_out(taught)]
     return "\n".join(section for section in sections if section)
 

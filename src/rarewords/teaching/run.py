@@ -14,7 +14,7 @@ from rarewords.corpus.spool import spool
 from rarewords.corpus.store import Store
 from rarewords.errors import InputError
 from rarewords.files import file_digest
-from rarewords.injection import inject, save_folder
+from rarewords.injection import inject, require_injectable, save_folder
 from rarewords.lm import LanguageModel
 from rarewords.loading import load_pretrained
 from rarewords.teaching.cards import teaching_card
@@ -60,6 +60,7 @@ def teach(
     require_free(out)
     require_one_source(texts, corpus)
     lm = LanguageModel.from_pretrained(model, device=device)
+    require_injectable(lm.model, predictable=settings.predictable)
     learner, learner_key = open_learner(lm, settings, mimic)
     with work_folder(out, keep=keep_work) as work:
         store, store_key = _open_store(texts, corpus, lm, settings, field, workers, work)
@@ -187,7 +188,10 @@ def _save(model: str | Path, vectors: WordVectors, taught: Taught, out: Path) ->
     import json
 
     language_model, tokenizer = load_pretrained(model)
-    injection = inject(language_model, tokenizer, vectors, slash=taught.settings.slash)
+    settings = taught.settings
+    injection = inject(
+        language_model, tokenizer, vectors, predictable=settings.predictable, slash=settings.slash
+    )
     card = teaching_card(taught, vectors, injection.ids)
     report = json.dumps(taught.as_json(), indent=1, ensure_ascii=False) + "\n"
     save_folder(language_model, tokenizer, out, card=card, more={REPORT: report})

@@ -25,6 +25,7 @@ class TeachSettings:
     :param held_out: at most so many sentences of a word are kept for judging (see :mod:`.lessons`).
     :param places: at most so many neighbours of the word are masked in a sentence kept for judging.
     :param keep_all: keep vectors that do worse than the word's pieces, too.
+    :param predictable: let the model answer with the new words.
     :param method: ``auto`` is :class:`~rarewords.mimic.learner.WordLearner`, ``am`` a trained mimic model.
     :param rule: which words of the text count as words; without it ``any`` where a list is given (the list
         decides), otherwise ``english``.
@@ -38,6 +39,7 @@ class TeachSettings:
     held_out: int = 8
     places: int = 4
     keep_all: bool = False
+    predictable: bool = False
     method: str = "auto"
     rule: WordRule | None = None
 

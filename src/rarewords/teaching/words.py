@@ -10,6 +10,7 @@ import numpy as np
 
 from rarewords.corpus.store import Store
 from rarewords.errors import InputError
+from rarewords.injection import unfit_words
 from rarewords.scan import scan_counts
 from rarewords.teaching.settings import TeachSettings
 from rarewords.tokens import Tokens
@@ -56,12 +57,15 @@ def choose_words(
     :param listed: the user's own list; without it the text is searched for words worth teaching.
     """
     if listed is not None:
-        return _of_list(dict(zip(*counted, strict=True)), tokens, settings, listed)
-    names, counts = counted
-    missing = scan_counts(names, np.asarray(counts), tokens, min_count=settings.min_count).missing
-    worth = [word for word in missing if word.gain > 0 and _below(word.count, settings)]
-    chosen = worth[: settings.most_words]
-    return ChosenWords({word.word: word.count for word in chosen}, {})
+        chosen = _of_list(dict(zip(*counted, strict=True)), tokens, settings, listed)
+    else:
+        names, counts = counted
+        missing = scan_counts(names, np.asarray(counts), tokens, min_count=settings.min_count).missing
+        worth = [word for word in missing if word.gain > 0 and _below(word.count, settings)]
+        chosen = ChosenWords({word.word: word.count for word in worth[: settings.most_words]}, {})
+    unfit = unfit_words(tokens.tokenizer, list(chosen.counts), slash=settings.slash)
+    fit = {word: count for word, count in chosen.counts.items() if word not in unfit}
+    return ChosenWords(fit, {**chosen.refused, **unfit})
 
 
 def store_counts(store: Store) -> tuple[list[str], list[int]]:
