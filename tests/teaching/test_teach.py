@@ -6,14 +6,18 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
+import numpy as np
 import pytest
 
-from rarewords import InputError, LanguageModel, Query, TeachSettings, teach
+from rarewords import InputError, LanguageModel, Query, TeachSettings, WordVectors, teach
+from rarewords.corpus.count_only import count_words
+from rarewords.corpus.settings import CorpusSettings
 from rarewords.mimic.mimicking import Inferred
 from rarewords.teaching import learning
 from rarewords.teaching.plan import plan_teaching
+from rarewords.teaching.probing import probe_words
+from rarewords.teaching.words import choose_words
 from rarewords.teaching.work import WorkFolder
 from tests.teaching.invented import sentences_of
 
@@ -30,8 +34,17 @@ def text(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def taught(text, tmp_path_factory):
-    return teach([text], tmp_path_factory.mktemp("taught") / "model", words=WORDS, workers=1)
+def seconds():
+    """How long things took."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def taught(text, seconds, tmp_path_factory):
+    started = time.perf_counter()
+    result = teach([text], tmp_path_factory.mktemp("taught") / "model", words=WORDS, workers=1)
+    seconds["taught"] = time.perf_counter() - started
+    return result
 
 
 def digests(folder):
@@ -169,36 +182,45 @@ def test_slash_leaves_the_words_in_pieces_and_adds_tokens_behind(text, tmp_path,
     assert tuple(new.fill([Query(asked)], top_k=5).words(0)) == one.after
 
 
-def test_without_a_list_the_text_is_searched_and_counts_are_bounded(text, tmp_path):
-    plan = plan_teaching([text], tmp_path / "model", settings=TeachSettings(min_count=8), workers=1)
-    assert set(WORDS) <= set(plan.words)
-    assert min(plan.words.values()) >= 8
-    below = TeachSettings(min_count=8, below=9)
-    fewer = plan_teaching([text], tmp_path / "model", settings=below, workers=1)
-    assert set(fewer.words.values()) == {8}
-    assert not (tmp_path / "model").exists()
-    assert not (tmp_path / "model.work").exists()
+def test_without_a_list_the_text_is_searched_and_counts_are_bounded(text, lm):
+    counted = count_words([text], CorpusSettings(), workers=1)
+    found = choose_words(counted, lm.tokens, TeachSettings(min_count=8)).counts
+    assert set(WORDS) == set(found)
+    assert choose_words(counted, lm.tokens, TeachSettings(min_count=8, below=8)).counts == {}
+    few = choose_words(counted, lm.tokens, TeachSettings(min_count=1, most_words=2)).counts
+    assert len(few) == 2
+    assert set(few) < set(WORDS)  # those that lose most come first
 
 
-def test_the_plan_is_of_the_order_of_the_real_thing(text, tmp_path):
+def test_words_that_cannot_be_one_token_are_refused_before_the_work(lm):
+    counted = (["naïvetéx", "naivetex", "torvane", "c-3po"], [9, 9, 9, 9])
+    listed = ["naïvetéx", "naivetex", "torvane", "torvane", "world"]
+    chosen = choose_words(counted, lm.tokens, TeachSettings(), listed)
+    assert list(chosen.counts) == ["naïvetéx", "torvane"]
+    assert "the same word" in chosen.refused["naivetex"]
+
+
+def test_the_plan_is_of_the_order_of_the_real_thing(taught, seconds, text, tmp_path):
     plan = plan_teaching([text], tmp_path / "model", words=[*WORDS, "world", "zzyzx"], workers=1)
-    assert set(plan.words) == set(WORDS)
+    assert set(plan.words) == {one.word for one in [*taught.words, *taught.worse]}
     assert "one piece" in plan.refused["world"]
     assert "does not contain" in plan.refused["zzyzx"]
-    started = time.perf_counter()
-    teach([text], tmp_path / "model", words=WORDS, workers=1)
-    real = time.perf_counter() - started
-    assert real / 5 < plan.total_seconds < 5 * real
+    assert seconds["taught"] / 5 < plan.total_seconds < 5 * seconds["taught"]
+    assert plan.as_json()["total_seconds"] == pytest.approx(plan.total_seconds, abs=0.1)
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_real_words_are_probed_with_wnlampro(tmp_path):
-    text = (Path(__file__).parent.parent.parent / "src/rarewords/assets/demo/text.txt").read_text("utf-8")
-    (tmp_path / "text.txt").write_text(text, "utf-8")
-    taught = teach([tmp_path / "text.txt"], tmp_path / "model", words=["samosa", "unicycle"], workers=1)
-    if taught.words:
-        assert taught.scores[-1].relation == "all"
-        assert taught.scores[-1].words <= len(taught.words)
-        assert len(taught.ranks) == taught.scores[-1].entries
+def test_real_words_are_probed_with_wnlampro(lm):
+    lemon, parliament = (lm.embeddings[lm.pieces(word)[0]].numpy() for word in ("lemon", "parliament"))
+    good = probe_words(lm, WordVectors(["kumquat", "blimpet"], np.stack([lemon, lemon])), slash=False)
+    bad = probe_words(lm, WordVectors(["kumquat"], parliament[None]), slash=False)
+    assert [score["relation"] for score in good["scores"]] == ["hypernym", "cohyponym", "all"]
+    assert good["scores"][-1]["words"] == 1
+    assert good["scores"][-1]["entries"] == len(good["ranks"])
+    assert good["scores"][-1]["before"] == bad["scores"][-1]["before"]
+    assert good["scores"][-1]["after"] > bad["scores"][-1]["after"]
+    none = probe_words(lm, WordVectors(["blimpet"], lemon[None]), slash=False)
+    assert none == {"reason": "the data set has none of the words", "scores": [], "ranks": []}
 
 
 def test_two_processes_do_not_teach_the_same_folder(text, tmp_path):

@@ -95,7 +95,7 @@ def learn(
     work.finished("Vectors")
     with progress("Judging", total=len(lessons), unit="words") as bar:
         for part, made in zip(parts, vectors, strict=True):
-            part_key = content_key(key, settings.to_dict(), [asdict(one) for one in part])
+            part_key = content_key(key, settings.places, settings.mix, [asdict(one) for one in part])
             stored = work.json("judged", part_key, partial(_judge_part, lm, part, made, settings))
             learned += [_learned(entry) for entry in stored]
             refused |= made.settings["refused"]

@@ -20,6 +20,7 @@ from rarewords.corpus.read import read_shard
 from rarewords.corpus.sources import Shard, cut, find_sources
 from rarewords.corpus.store import Store
 from rarewords.errors import InputError
+from rarewords.injection import require_injectable
 from rarewords.lm import LanguageModel, Query
 from rarewords.probe.dataset import Dataset
 from rarewords.probe.patterns import patterns_for
@@ -82,6 +83,7 @@ def plan_teaching(
         raise InputError("--plan would read the text twice; save standard input or the data set to a file")
     started = time.perf_counter()
     lm = LanguageModel.from_pretrained(model, device=device)
+    require_injectable(lm.model, predictable=settings.predictable)
     learner, _ = open_learner(lm, settings, mimic)
     seconds = {"loading": time.perf_counter() - started}
     with TemporaryDirectory() as folder:
