@@ -112,7 +112,8 @@ def judge(
         Query(place.pattern, candidates[number].word, candidates[number].vector, slash)
         for number, place in asked
     ]
-    pieces, vector = lm.log_likelihood(before, tokens), lm.log_likelihood(after, tokens)
+    # In one go: queries of one length are computed together, and there are more of each length.
+    pieces, vector = lm.log_likelihood([*before, *after], [*tokens, *tokens]).reshape(2, -1)
     result: list[Judgement | None] = []
     for number, count in enumerate(sentences):
         own = owner == number
