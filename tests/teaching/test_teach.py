@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from rarewords import InputError, LanguageModel, Query, TeachSettings, WordVectors, teach
+from rarewords.corpus.build import build
 from rarewords.corpus.count_only import count_words
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.mimic.mimicking import Inferred
+from rarewords.mimic.mimicking import AttentiveMimicking, Inferred
+from rarewords.mimic.settings import preset
 from rarewords.teaching import learning
 from rarewords.teaching.plan import plan_teaching
 from rarewords.teaching.probing import probe_words
@@ -212,15 +214,28 @@ def test_the_plan_is_of_the_order_of_the_real_thing(taught, seconds, text, tmp_p
 
 def test_real_words_are_probed_with_wnlampro(lm):
     lemon, parliament = (lm.embeddings[lm.pieces(word)[0]].numpy() for word in ("lemon", "parliament"))
-    good = probe_words(lm, WordVectors(["kumquat", "blimpet"], np.stack([lemon, lemon])), slash=False)
-    bad = probe_words(lm, WordVectors(["kumquat"], parliament[None]), slash=False)
-    assert [score["relation"] for score in good["scores"]] == ["cohyponym", "all"]
+    good = probe_words(lm, WordVectors(["persimmon", "blimpet"], np.stack([lemon, lemon])), slash=False)
+    bad = probe_words(lm, WordVectors(["persimmon"], parliament[None]), slash=False)
+    assert [score["relation"] for score in good["scores"]] == ["hypernym", "cohyponym", "all"]
     assert good["scores"][-1]["words"] == 1
     assert good["scores"][-1]["entries"] == len(good["ranks"])
     assert good["scores"][-1]["before"] == bad["scores"][-1]["before"]
     assert good["scores"][-1]["after"] > bad["scores"][-1]["after"]
     none = probe_words(lm, WordVectors(["blimpet"], lemon[None]), slash=False)
     assert none == {"reason": "the data set has none of the words", "scores": [], "ranks": []}
+
+
+def test_a_mimic_model_of_ones_own_makes_the_vectors(text, lm, tmp_path):
+    store = build([text], tmp_path / "store", CorpusSettings(), workers=1)
+    settings = preset("am", min_count=3, epochs=1, ngram_threshold=1)
+    AttentiveMimicking.fit(lm, store, None, settings).save_pretrained(tmp_path / "mimic")
+    chosen = TeachSettings(method="am", keep_all=True)
+    taught = teach(
+        [], tmp_path / "model", words=WORDS, corpus=store.path, mimic=tmp_path / "mimic", settings=chosen
+    )
+    assert {one.word for one in taught.words} == set(WORDS)
+    assert all(0 < one.context_share <= 1 for one in taught.words)
+    assert taught.settings.method == "am"
 
 
 def test_two_processes_do_not_teach_the_same_folder(text, tmp_path):
