@@ -45,7 +45,7 @@ def teach(
         int, typer.Option(help="Without --words: leave out words that occur less often.", min=1)
     ] = 4,
     top: Annotated[int, typer.Option(help="Without --words: at most so many words.", min=1)] = 1000,
-    sentences: Annotated[int, typer.Option(help="Make a vector from at most so many sentences.", min=1)] = 48,
+    sentences: Annotated[int, typer.Option(help="Make a vector from at most so many sentences.", min=1)] = 32,
     method: Annotated[
         str | None,
         typer.Option(help="`auto`: the best there is for the model. `am`: the mimic model given by --mimic."),

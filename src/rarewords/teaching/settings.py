@@ -35,7 +35,7 @@ class TeachSettings:
     below: int | None = None
     min_count: int = 4
     most_words: int = 1000
-    sentences: int = 48
+    sentences: int = 32
     held_out: int = 8
     places: int = 4
     keep_all: bool = False
