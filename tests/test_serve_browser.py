@@ -1,4 +1,4 @@
-"""The page in a real browser: typed, read and tabbed through as a visitor does it, on a desk and on a phone."""
+"""The page in a real browser: typed, read and tabbed through as a visitor does it, on a desk and a phone."""
 
 import shutil
 import threading
@@ -141,8 +141,8 @@ def test_on_a_phone_nothing_is_wider_than_the_screen_and_the_answer_comes_into_s
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.wait_for_selector(".heat td")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    small = "[...document.querySelectorAll('button, select, input')].filter(e => e.offsetParent && e.offsetHeight < 40)"
-    assert page.evaluate(f"{small}.length") == 0
+    controls = "[...document.querySelectorAll('button, select, input')]"
+    assert page.evaluate(f"{controls}.filter(e => e.offsetParent && e.offsetHeight < 40).length") == 0
     ink, paper = page.evaluate(
         "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
     )

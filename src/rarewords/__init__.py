@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from rarewords.corpus.store import Store
     from rarewords.injection import Injection, inject, inject_folder
     from rarewords.lm import Answers, LanguageModel, Query
+    from rarewords.mimic.learner import WordLearner
     from rarewords.mimic.mimicking import AttentiveMimicking
     from rarewords.ota import OtaSettings, approximate
     from rarewords.teaching import Taught, TeachSettings, teach
@@ -26,6 +27,7 @@ __all__ = [
     "Store",
     "Taught",
     "TeachSettings",
+    "WordLearner",
     "WordVectors",
     "__version__",
     "approximate",
@@ -46,6 +48,7 @@ _LAZY = {
     "Store": "rarewords.corpus.store",
     "Taught": "rarewords.teaching",
     "TeachSettings": "rarewords.teaching",
+    "WordLearner": "rarewords.mimic.learner",
     "WordVectors": "rarewords.vectors",
     "approximate": "rarewords.ota",
     "inject": "rarewords.injection",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -66,10 +67,15 @@ def open_learner(
         return loaded, content_key("am", files)
     if mimic is not None:
         raise InputError("--mimic belongs to the method am; add --method am or leave it out")
-    from rarewords import __version__
     from rarewords.mimic.learner import WordLearner
 
-    return WordLearner.for_model(lm), content_key("auto", __version__)
+    learner = WordLearner.for_model(lm)
+    matrix = "" if learner.transform is None else _digest(learner.transform.cpu().numpy())
+    return learner, content_key("auto", asdict(learner.settings), matrix)
+
+
+def _digest(matrix: np.ndarray) -> str:
+    return hashlib.sha256(matrix.tobytes()).hexdigest()
 
 
 def learn(
@@ -113,24 +119,42 @@ def _make_part(learner: Learner, part: Sequence[Lesson], work: WorkFolder, key: 
     if path.exists():
         bar.advance(len(part))
         return WordVectors.load(path)
-    vectors: dict[str, np.ndarray] = {}
-    shares: dict[str, float] = {}
-    refused: dict[str, str] = {}
+    tasks: dict[str, tuple[str, tuple[str, ...]]] = {}
     for lesson in part:
-        try:
-            found = learner.infer(lesson.word, lesson.learned)
-            vectors[lesson.word], shares[lesson.word] = found.vector, found.context_share
-            if not lesson.judged_as_taught:
-                for number, trial in enumerate(lesson.trials):
-                    vectors[f"{lesson.word} {number}"] = learner.infer(lesson.word, trial.learned).vector
-        except InputError as error:
-            refused[lesson.word] = str(error)
-        bar.advance()
-    vectors = {name: vector for name, vector in vectors.items() if name.split(" ")[0] not in refused}
+        tasks[lesson.word] = (lesson.word, lesson.learned)
+        if not lesson.judged_as_taught:
+            tasks |= {
+                f"{lesson.word} {number}": (lesson.word, trial.learned)
+                for number, trial in enumerate(lesson.trials)
+            }
+    found, refused = _infer_all(learner, tasks)
+    bar.advance(len(part))
+    shares = {one.word: found[one.word].context_share for one in part if one.word not in refused}
+    vectors = {name: found[name].vector for name, (word, _) in tasks.items() if word not in refused}
     settings = {"shares": shares, "refused": refused}
     made = WordVectors(vectors, np.stack(list(vectors.values())) if vectors else _NOTHING, settings)
     made.save(path)
     return made
+
+
+def _infer_all(
+    learner: Learner, tasks: Mapping[str, tuple[str, Sequence[str]]]
+) -> tuple[dict[str, Inferred], dict[str, str]]:
+    """Every vector by name, and the words that can get none with the reason."""
+    from rarewords.mimic.learner import WordLearner
+
+    if isinstance(learner, WordLearner):
+        try:
+            return dict(zip(tasks, learner.infer_each(list(tasks.values())), strict=True)), {}
+        except InputError:
+            pass  # one of them; which, is seen when they are asked for one by one
+    found, refused = {}, {}
+    for name, (word, sentences) in tasks.items():
+        try:
+            found[name] = learner.infer(word, sentences)
+        except InputError as error:
+            refused[word] = str(error)
+    return found, refused
 
 
 def _judge_part(
