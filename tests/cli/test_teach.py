@@ -17,7 +17,7 @@ WORDS = ["torvane", "thassel", "yurla"]
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
     path = tmp_path_factory.mktemp("text") / "invented.txt"
-    path.write_text(sentences_of(*WORDS, most=6), "utf-8")
+    path.write_text(sentences_of(*WORDS, most=5), "utf-8")
     return path
 
 

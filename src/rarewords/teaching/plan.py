@@ -26,7 +26,14 @@ from rarewords.probe.dataset import Dataset
 from rarewords.probe.patterns import patterns_for
 from rarewords.teaching.learning import Learner, learn, open_learner
 from rarewords.teaching.lessons import make_lessons
-from rarewords.teaching.run import corpus_settings, require_free, require_one_source, resolved, shown_name
+from rarewords.teaching.run import (
+    corpus_settings,
+    open_model,
+    require_free,
+    require_one_source,
+    resolved,
+    shown_name,
+)
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.words import ChosenWords, choose_words, store_counts
 from rarewords.teaching.work import WorkFolder
@@ -67,7 +74,7 @@ def plan_teaching(
     out: str | Path,
     *,
     words: Sequence[str] | None = None,
-    model: str | Path = DEFAULT_MODEL,
+    model: str | Path | LanguageModel = DEFAULT_MODEL,
     corpus: str | Path | None = None,
     mimic: str | Path | None = None,
     settings: TeachSettings | None = None,
@@ -82,7 +89,7 @@ def plan_teaching(
     if any(str(text) == "-" or str(text).startswith("hf:") for text in texts):
         raise InputError("--plan would read the text twice; save standard input or the data set to a file")
     started = time.perf_counter()
-    lm = LanguageModel.from_pretrained(model, device=device)
+    lm = open_model(model, device)
     require_injectable(lm.model, predictable=settings.predictable)
     learner, _ = open_learner(lm, settings, mimic)
     seconds = {"loading": time.perf_counter() - started}
@@ -107,7 +114,7 @@ def plan_teaching(
     seconds["vectors and judgement"] = each * sum(min(count, most) for count in chosen.counts.values())
     seconds["WNLaMPro"] = _seconds_of_probe(lm, chosen)
     seconds["saving"] = 2 * seconds["loading"]  # the model is loaded once more, and written
-    return Plan(shown_name(model), settings, chosen.counts, chosen.refused, seconds)
+    return Plan(shown_name(lm.name), settings, chosen.counts, chosen.refused, seconds)
 
 
 def _sample(shards: Sequence[Shard], path: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from rarewords.errors import InputError
@@ -23,9 +24,14 @@ class RelationScore:
     after: float
 
 
+@cache
+def _bundled() -> Dataset:
+    return Dataset.load()
+
+
 def probe_words(lm: LanguageModel, vectors: WordVectors, *, slash: bool) -> dict[str, Any]:
     """Scores by relation and the best rank of each entry; ``reason`` where nothing can be measured."""
-    dataset = Dataset.load()
+    dataset = _bundled()
     own = tuple(entry for entry in dataset if entry.word.text in vectors)
     if not own:
         return {"reason": "the data set has none of the words", "scores": [], "ranks": []}

@@ -35,7 +35,7 @@ def teach(
     out: str | Path,
     *,
     words: Sequence[str] | None = None,
-    model: str | Path = DEFAULT_MODEL,
+    model: str | Path | LanguageModel = DEFAULT_MODEL,
     corpus: str | Path | None = None,
     mimic: str | Path | None = None,
     settings: TeachSettings | None = None,
@@ -51,6 +51,7 @@ def teach(
     :param texts: files, folders, patterns, ``-`` for standard input, ``hf:name`` for a data set of the hub.
     :param out: the new model's folder; must not exist or be empty.
     :param words: what to teach; without it, the words of the text that the model cuts into fragments.
+    :param model: ``default``, a folder, a hub name, or one of these already loaded.
     :param corpus: a store made from the text before, instead of ``texts``.
     :param mimic: a mimic model's folder, for the method ``am``.
     :param keep_work: keep the work folder ``out.work``, to teach again with other settings in less time.
@@ -59,7 +60,7 @@ def teach(
     out = Path(out)
     require_free(out)
     require_one_source(texts, corpus)
-    lm = LanguageModel.from_pretrained(model, device=device)
+    lm = open_model(model, device)
     require_injectable(lm.model, predictable=settings.predictable)
     learner, learner_key = open_learner(lm, settings, mimic)
     with work_folder(out, keep=keep_work) as work:
@@ -74,7 +75,7 @@ def teach(
         if not kept:
             raise InputError(_nothing_left(worse, refused))
         vectors = vectors.subset([one.word for one in kept])
-        vectors = WordVectors(vectors.words, vectors.matrix, _provenance(model, lm, settings))
+        vectors = WordVectors(vectors.words, vectors.matrix, _provenance(lm, settings))
         probe_key = content_key(lm.fingerprint, settings.slash, learner_key, [asdict(one) for one in lessons])
         probed = work.json(
             "probed",
@@ -84,7 +85,7 @@ def teach(
         work.finished("WNLaMPro")
         taught = Taught(
             folder=out,
-            model=shown_name(model),
+            model=shown_name(lm.name),
             settings=settings,
             words=tuple(kept),
             worse=worse,
@@ -93,7 +94,7 @@ def teach(
             ranks=tuple(probed["ranks"]),
             unmeasured=probed["reason"],
         )
-        _save(model, vectors, taught, out)
+        _save(lm.name, vectors, taught, out)
         work.finished("Model")
     return taught
 
@@ -114,6 +115,13 @@ def require_one_source(texts: Sequence[str | Path], corpus: str | Path | None) -
         raise InputError(
             "no text given; name files, folders or patterns with --text, or a store with --corpus"
         )
+
+
+def open_model(model: str | Path | LanguageModel, device: str) -> LanguageModel:
+    """A model by name, or the one given."""
+    if isinstance(model, LanguageModel):
+        return model
+    return LanguageModel.from_pretrained(model, device=device)
 
 
 def shown_name(model: str | Path) -> str:
@@ -184,7 +192,7 @@ def _choose(
     return chosen
 
 
-def _save(model: str | Path, vectors: WordVectors, taught: Taught, out: Path) -> None:
+def _save(model: str, vectors: WordVectors, taught: Taught, out: Path) -> None:
     import json
 
     language_model, tokenizer = load_pretrained(model)
@@ -197,8 +205,8 @@ def _save(model: str | Path, vectors: WordVectors, taught: Taught, out: Path) ->
     save_folder(language_model, tokenizer, out, card=card, more={REPORT: report})
 
 
-def _provenance(model: str | Path, lm: LanguageModel, settings: TeachSettings) -> dict[str, object]:
-    return {"model": shown_name(model), "fingerprint": lm.fingerprint, "teaching": settings.to_dict()}
+def _provenance(lm: LanguageModel, settings: TeachSettings) -> dict[str, object]:
+    return {"model": shown_name(lm.name), "fingerprint": lm.fingerprint, "teaching": settings.to_dict()}
 
 
 def _nothing_left(worse: Sequence[Learned], refused: dict[str, str]) -> str:
