@@ -23,7 +23,7 @@ from rarewords.probe.dataset import Dataset
 FIRST = ("kumquat", "lingonberry", "samosa", "salsify", "unicycle")
 KINDS = (
     "animal", "bird", "fruit", "tree", "herb", "sweet", "alcohol",
-    "tool", "weapon", "garment", "vehicle", "vessel",
+    "tool", "weapon", "garment", "vehicle", "vessel", "instrument", "disease",
 )  # fmt: skip
 A_KIND = 2
 SENTENCES = range(8, 31)
