@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from rarewords import __version__
+from rarewords.bundled import BUNDLED_NAME, DEFAULT_MODEL
 from rarewords.probe.dataset import BANDS, FrequencyBounds
 from rarewords.reproduction import published
 from rarewords.reproduction.laboratory import Laboratory
@@ -30,7 +31,7 @@ def facts_of(lab: Laboratory) -> dict[str, Any]:
     for entry in lab.dataset:
         by_band[bounds.band(entry.count)].append(min(kept, counts[entry.word.text]))
     return {
-        "model": Path(lm.name).name if lm.name != "default" else "the bundled model",
+        "model": BUNDLED_NAME if lm.name == DEFAULT_MODEL else Path(lm.name).name,
         "fingerprint": lm.fingerprint,
         "architecture": type(lm.model).__name__,
         "layers": lm.layers,
@@ -40,6 +41,7 @@ def facts_of(lab: Laboratory) -> dict[str, Any]:
         "vocabulary": len(lm.embeddings),
         "whole_words": len(whole),
         "corpus_words": words,
+        "corpus_size": f"{words / 1e6:,.0f} million words" if words >= 10_000_000 else f"{words:,} words",
         "corpus_sentences": lab.store.totals.sentences,
         "corpus_vocabulary": len(lab.store),
         "corpus_factor": published.CORPUS_WORDS / max(words, 1),

@@ -38,7 +38,7 @@ class Report:
 
 
 def write_report(report: Report, folder: Path) -> tuple[Path, tuple[Claim, ...]]:
-    """Write the page, its Markdown, the tables and the figures; the page's path and the claims are returned."""
+    """Write the page, its Markdown, the tables and the figures; return the page's path and the claims."""
     sections = [_section(name, report, folder) for name in report.results]
     claims = tuple(claim for section in sections for claim in section.claims)
     summary = _summary(report, claims)
@@ -86,13 +86,14 @@ def _summary(report: Report, claims: Sequence[Claim]) -> list[str]:
     facts = report.facts
     verdicts = ", ".join(f"{number} {verdict}" for verdict, number in counted(claims).items() if number)
     text = [
-        f"The experiments of {published.CITATION} run anew with rarewords on **{facts['model']}** "
+        f"The experiments of Schick & Schütze (AAAI 2020), run anew on **{facts['model']}** "
         f"({facts['architecture']}, {facts['layers']} layers of {facts['hidden']}, "
-        f"{facts['parameters']:,.0f} million "
-        f"parameters) and a corpus of {facts['corpus_words'] / 1e6:,.0f} million words.",
+        f"{facts['parameters']:,.0f} million parameters) with a corpus of {facts['corpus_size']}, every "
+        "figure beside the paper's own.",
     ]
     if claims:
         text.append(f"Of {len(claims)} conclusions of the paper: {verdicts}.")
+    text.append(f"The paper: {published.CITATION}")
     if banner(report):
         text.insert(0, f"**A sample.** {banner(report)}")
     return text

@@ -62,12 +62,12 @@ SAMPLES = {
     "full": Sample(),
     "quick": Sample(
         "quick",
-        ota_words=40,
-        ota_iterations=400,
-        dev_entries=300,
-        test_entries=600,
-        targets=300,
-        averaging_steps=40,
+        ota_words=24,
+        ota_iterations=300,
+        dev_entries=150,
+        test_entries=300,
+        targets=150,
+        averaging_steps=30,
         contexts=20,
         copies_max=1,
         epochs=(2, 4),
@@ -82,7 +82,7 @@ SAMPLES = {
         targets=12,
         averaging_steps=4,
         contexts=8,
-        min_count=60,
+        min_count=15,
         copies_max=1,
         epochs=(1, 2),
         drawn=1,
@@ -152,8 +152,9 @@ class ReproduceSettings:
             "copies_max": size.copies_max,
         }
         if size.contexts is not None:
-            # A sample reads few contexts; drawing more than there are would only repeat them.
-            sizes["contexts_max"] = min(preset(base).contexts_max, size.contexts)
+            # A sample reads few contexts, so there are no more to draw.
+            usual = preset(base)
+            sizes["contexts_max"] = max(usual.contexts_min, min(usual.contexts_max, size.contexts))
         return preset(base, **{**sizes, **changes, "seed": seed})
 
     def to_dict(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from rarewords.reproduction.document import EMPTY, Block, Figure, Table, Text
 from rarewords.reproduction.figures import draw_ablation
 from rarewords.reproduction.laboratory import Laboratory
 from rarewords.reproduction.parts.base import Facts, Part, Result
+from rarewords.reproduction.parts.comparing import direction
 from rarewords.reproduction.results import figures, metric_of, of_set
 
 
@@ -101,7 +102,7 @@ def blocks(result: Result, drawn: Path) -> list[Block]:
         there = paper[-1] - published.ABLATION["am"][-1] if paper else None
         same = EMPTY
         if configuration != "am" and there is not None:
-            same = "same" if (ours > 0) == (there > 0) else "other"
+            same = direction(ours, there)
         rows.append(
             [
                 *row,
@@ -219,7 +220,8 @@ def _better(result: Result, one: str, other: str, test: str) -> tuple[Check, ...
     checks = []
     for epoch in result["epochs"]:
         here, there = _mrr(result, one, epoch), _mrr(result, other, epoch)
-        text = f"{epoch} epochs: {title_of(one)} {figure(here)}, {title_of(other)} {figure(there)}"
+        after = "1 epoch" if epoch == 1 else f"{epoch} epochs"
+        text = f"{after}: {title_of(one)} {figure(here)}, {title_of(other)} {figure(there)}"
         if epoch == result["epochs"][-1] and test in result["tests"]:
             text += f", {p_text(result['tests'][test]['p'])}"
         checks.append(Check(text, here > there))
@@ -231,11 +233,9 @@ def reasons(result: Result, facts: Facts) -> list[str]:
     last = result["epochs"][-1]
     found = [
         f"AM learns from {facts['training_one_piece']:,} words of one piece and "
-        f"{facts['training_several']:,} of "
-        f"several; without OTA only the former remain. Contexts come from {facts['corpus_words'] / 1e6:,.0f} "
-        "million "
-        "words, the paper's from nearly 1000 million, where more words of several pieces reach a count of "
-        "100."
+        f"{facts['training_several']:,} of several; without OTA only the former remain. Contexts come from "
+        f"{facts['corpus_size']}, the paper's from nearly 1000 million, where more words of several pieces "
+        "reach a count of 100."
     ]
     shares = {one: _last(result, one)[0]["context_share"] for one in result["configurations"]}
     if "am" in shares and "am+context" in shares:
@@ -249,7 +249,7 @@ def reasons(result: Result, facts: Facts) -> list[str]:
             "medium "
             f"ones {facts['contexts_median'].get('medium', 0):.0f}; {facts['without_contexts']:.0%} of all "
             "keywords "
-            "(most of them misspellings) have none, and only their spelling speaks."
+            "(misspellings above all) have none, and only their spelling speaks."
         )
     if result["pieces"]["mrr"] > _mrr(result, "am", last):
         found.append(

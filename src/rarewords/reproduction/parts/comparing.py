@@ -93,7 +93,7 @@ def direction_table(comparison: Mapping[str, Any], name: str, *, against: int = 
                     f"{signed(own['interval'][0])} … {signed(own['interval'][1])}",
                     "< .001" if own["p"] < 0.001 else figure(own["p"]),
                     *(EMPTY if one is None else signed(one) for one in (base, large)),
-                    *(_direction(own["difference"], one) for one in (base, large)),
+                    *(direction(own["difference"], one) for one in (base, large)),
                 ]
             )
     header = ["relation", "frequency", "entries", "Δ MRR", "95 % interval", "p"]
@@ -101,6 +101,15 @@ def direction_table(comparison: Mapping[str, Any], name: str, *, against: int = 
     label = comparison["results"][against]
     caption = f"Change of MRR from {comparison['results'][0]} to {label}, ours and the paper's."
     return Table(name, caption, header, rows, left=2)
+
+
+def direction(ours: float, paper: float | None) -> str:
+    """Whether two differences have the same sign; a difference that prints as zero has none."""
+    if paper is None:
+        return EMPTY
+    if abs(ours) < 0.0005:
+        return "none"
+    return "same" if (ours > 0) == (paper > 0) else "other"
 
 
 def save_all(results: Sequence[ProbeResult], folder: Path, prefix: str) -> None:
@@ -144,9 +153,3 @@ def _theirs(relation: str, model: str) -> list[str]:
 def _paper_change(relation: str, band: str, size: str) -> float | None:
     with_am, without = (published.main_cell(relation, model, band) for model in (f"{size}+AM", size))
     return None if with_am is None or without is None else with_am[0] - without[0]
-
-
-def _direction(ours: float, paper: float | None) -> str:
-    if paper is None:
-        return EMPTY
-    return "same" if (ours > 0) == (paper > 0) else "other"

@@ -156,9 +156,7 @@ def reasons(result: Result, facts: Facts) -> list[str]:
     """How often the paper's words occur here."""
     counts = {one["word"]: one["count"] for one in result["queries"] if one["paper"]}
     listed = ", ".join(f"{word} {count:,}" for word, count in counts.items())
-    return [
-        f"Occurrences of the paper's words in the {facts['corpus_words'] / 1e6:,.0f} million words: {listed}."
-    ]
+    return [f"Occurrences of the paper's words in the {facts['corpus_size']} of the corpus: {listed}."]
 
 
 PART = Part("examples", "Example queries", run, blocks, claims, reasons)

@@ -170,10 +170,8 @@ def reasons(result: Result, facts: Facts) -> list[str]:
     listed = ", ".join(f"{gap:+.3f} for {band} words" for gap, band in zip(gaps, bands, strict=True))
     found.append(
         f"With its pieces, {facts['model']} ({facts['parameters']:,.0f} million parameters, BERT-base 110) "
-        "differs "
-        f"from the paper by {listed}. Frequencies are counted in {facts['corpus_words'] / 1e6:,.0f} million "
-        "words, "
-        f"the paper's in nearly 1000 million: a word that is rare here would occur up to "
+        f"differs from the paper by {listed}. Frequencies are counted in {facts['corpus_size']}, the paper's "
+        "in nearly 1000 million: a word that is rare here would occur up to "
         f"{facts['corpus_factor'] * 9:,.0f} times there, and the model may have met it more often than its "
         "count says."
     )
