@@ -155,7 +155,7 @@ def test_ready_made_targets_are_used(done, lm, corpus, settings, tmp_path):
     lab = Laboratory(
         lm, corpus, done_dataset(), settings, Workshop(tmp_path), ready.subset(list(ready.words)[1:])
     )
-    made = lab.approximations()
+    made = lab.approximations
     assert set(made.words) == set(ready.words)
     (stage,) = tmp_path.glob("one-token-approximation-*")
     assert list(WordVectors.load(stage / "vectors.safetensors")) == [ready.words[0]]

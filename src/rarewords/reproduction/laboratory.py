@@ -78,7 +78,6 @@ class Laboratory:
             dataset, size.dev_entries, size.test_entries, settings.seed, smallest_cell=size.smallest_cell
         )
         self._targets = _fitting(targets, lm)
-        self._prepared: PreparedContexts | None = None
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -125,14 +124,14 @@ class Laboratory:
             return several
         return sorted(several, key=lambda word: order_key(word, self.settings.seed))[:most]
 
+    @cached_property
     def contexts(self) -> PreparedContexts:
         """The contexts of training words, keywords and example words, read from the store once a run."""
-        if self._prepared is None:
-            words = list(dict.fromkeys([*self.frequent, *self.keywords, *EXAMPLE_WORDS]))
-            with self.workshop.timed("Reading contexts from the store"):
-                self._prepared = PreparedContexts(self.store, words, self.settings.sample.contexts)
-        return self._prepared
+        words = list(dict.fromkeys([*self.frequent, *self.keywords, *EXAMPLE_WORDS]))
+        with self.workshop.timed("Reading contexts from the store"):
+            return PreparedContexts(self.store, words, self.settings.sample.contexts)
 
+    @cached_property
     def approximations(self) -> WordVectors:
         """One-token approximations of all keywords and training words of several pieces."""
         pieces = zip(self.keywords, self.lm.tokens.pieces_of(self.keywords), strict=True)
@@ -156,6 +155,7 @@ class Laboratory:
             return made
         return ready.subset(word for word in words if word in ready).merge(made)
 
+    @cached_property
     def pieces(self) -> ProbeResult:
         """The model with its own pieces on all entries, looked at as deep as the heat map needs."""
         return self._probe(
@@ -173,7 +173,7 @@ class Laboratory:
             words = [entry.word.text for entry in entries]
             lengths = [len(ids) for ids in self.lm.tokens.pieces_of(words)]
             changed = [entry for entry, length in zip(entries, lengths, strict=True) if length > 1]
-        base = self.pieces()
+        base = self.pieces
         base = base if subset == "all" else of_set(base, self.dataset, subset)
         if not changed:
             return restrict(base, base.count >= 0, label=label, method=method)
@@ -184,7 +184,7 @@ class Laboratory:
         """A configuration of attentive mimicking, trained, and its vectors at the epochs measured."""
         settings = self.settings.mimic(configuration, seed)
         epochs = self.settings.sample.epochs
-        approximated = None if configuration == "no-ota" else self.approximations()
+        approximated = None if configuration == "no-ota" else self.approximations
         targets = approximated and approximated.subset(
             word for word in self.training_targets if word in approximated
         )
@@ -216,7 +216,7 @@ class Laboratory:
                     targets,
                     configuration,
                     settings,
-                    prepared=self.contexts(),
+                    prepared=self.contexts,
                     words_after=words_after,
                     keep=keep,
                     # Where an epoch takes seconds, writing the state after each would take longer.

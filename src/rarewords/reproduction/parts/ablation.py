@@ -23,7 +23,7 @@ from rarewords.reproduction.results import figures, metric_of, of_set
 def run(lab: Laboratory, folder: Path) -> Result:
     """Train every configuration with every seed and probe dev at the epochs measured."""
     epochs, configurations = lab.settings.sample.epochs, lab.settings.configurations
-    pieces = of_set(lab.pieces(), lab.dataset, "dev")
+    pieces = of_set(lab.pieces, lab.dataset, "dev")
     pieces.save(folder / "ablation-pieces.json.gz")
     runs, last = [], {}
     for seed in lab.settings.training_seeds:

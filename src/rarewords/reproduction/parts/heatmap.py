@@ -20,7 +20,7 @@ _FEWEST = 10
 
 def run(lab: Laboratory, folder: Path) -> Result:
     """Ranks of cohyponym+ with the model's own pieces, in intervals that double."""
-    pieces = lab.pieces()
+    pieces = lab.pieces
     table = heat_map(pieces)
     chosen = pieces.chosen("cohyponym")
     counts, ranks = pieces.count[chosen], pieces.rank[chosen]

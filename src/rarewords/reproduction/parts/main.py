@@ -34,7 +34,7 @@ def run(lab: Laboratory, folder: Path) -> Result:
     """Vectors for all keywords, and the mixture by count, against the pieces."""
     training = lab.training(CONFIGURATION, lab.settings.seed)
     made = training.vectors[lab.settings.sample.epochs[-1]]
-    pieces = lab.pieces()
+    pieces = lab.pieces
     vectors = lab.probe(title_of(CONFIGURATION), vectors=made)
     mixed, below, tried = with_mixture(lab.dataset, pieces, vectors)
     results = [of_set(pieces, lab.dataset, "test"), of_set(vectors, lab.dataset, "test"), mixed]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rarewords.probe.compare import compare
 from rarewords.probe.dataset import BANDS
 from rarewords.probe.result import ProbeResult
+from rarewords.probe.significance import binomial_test
 from rarewords.report.tables import figure
 from rarewords.reproduction import published
 from rarewords.reproduction.claims import Check, Claim, p_text
@@ -27,28 +27,29 @@ _MARGINAL = 0.06
 
 def run(lab: Laboratory, folder: Path) -> Result:
     """Probe with each method over dev and test."""
-    results = {"pieces": lab.pieces(), "ota": lab.probe("OTA", vectors=lab.approximations())}
+    results = {"pieces": lab.pieces, "ota": lab.probe("OTA", vectors=lab.approximations)}
     results |= {method: lab.probe(TITLES[method], method=method) for method in _BASELINES}
     for name, result in results.items():
         result.save(folder / f"methods-{name}.json.gz")
-    against = compare([results["ota"], *(results[name] for name in results if name != "ota")])
     others = [name for name in results if name != "ota"]
     tests = {
-        cell.band: dict(
-            zip(
-                others,
-                ({"wins": d.wins, "losses": d.losses, "p": d.p_value} for d in cell.differences["mrr"]),
-                strict=True,
-            )
-        )
-        for cell in against.cells
-        if cell.relation == "all"
+        band: {name: _test(results[name], results["ota"], band) for name in others}
+        for band in (*BANDS, "all")
+        if results["ota"].cell("all", band) is not None
     }
     return {
         "cells": {name: figures(result) for name, result in results.items()},
         "ota_against": tests,
         "contained": _without_contained(lab, results["pieces"]),
     }
+
+
+def _test(result: ProbeResult, ota: ProbeResult, band: str) -> dict[str, float]:
+    """How many entries of a frequency a method wins and loses against OTA, and the binomial test's p."""
+    chosen = ota.chosen("all", band)
+    difference = (result.reciprocal - ota.reciprocal)[chosen]
+    wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
+    return {"wins": wins, "losses": losses, "p": binomial_test(wins, wins + losses)}
 
 
 def _without_contained(lab: Laboratory, pieces: ProbeResult) -> dict[str, list[float | None]]:
