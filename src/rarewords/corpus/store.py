@@ -8,7 +8,7 @@ page cache, so that opening is instant whatever the size. ``store.json`` holds s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +30,7 @@ from rarewords.files import file_digest, read_json
 FORMAT = "rarewords-corpus-1"
 FILES = ("words.arrow", "contexts.arrow", "sentences.arrow")
 SENTENCES_PER_BLOCK = 16
+_CONTEXTS_AT_ONCE = 20_000
 
 Array = npt.NDArray[Any]
 
@@ -172,6 +173,28 @@ class Store:
         asked = np.flatnonzero(numbers >= 0)
         word, sentence, position = self._references(numbers[asked], limit)
         return asked[word], sentence, position
+
+    def context_texts(
+        self, words: Sequence[str], limit: int | None = None
+    ) -> Iterator[tuple[Array, list[tuple[str, int, int]]]]:
+        """The contexts of many words as they were written, some thousand at a time.
+
+        :return: the places of words among the asked, and for each the sentence and the characters of the word
+            in it. Sentences come in the order they lie on disk, each read once.
+        """
+        owner, sentence, position = self.references(words, limit)
+        order = np.argsort(sentence, kind="stable")
+        for first in range(0, len(order), _CONTEXTS_AT_ONCE):
+            chosen = order[first : first + _CONTEXTS_AT_ONCE]
+            rows, line = np.unique(sentence[chosen], return_inverse=True)
+            texts = self.sentences(rows)
+            found = split("\n".join(texts), lower_case=False, sentences=False)
+            begins = np.cumsum([0, *(len(text) + 1 for text in texts)])[:-1]
+            at = found.offsets[line] + position[chosen]
+            starts = (found.starts[at] - begins[line]).tolist()
+            ends = (found.ends[at] - begins[line]).tolist()
+            spans = zip(line.tolist(), starts, ends, strict=True)
+            yield owner[chosen], [(texts[row], start, end) for row, start, end in spans]
 
     def context_arrays(self, words: Sequence[str], limit: int | None = None) -> ContextArrays:
         """The contexts of many words at once, as numbers; words the text does not have get none."""

@@ -51,7 +51,7 @@ class OtaSettings:
     contexts_per_step: int = 2
     fresh: bool = False
     learning_rate: float = 5e-3
-    averaging_steps: int = 300
+    averaging_steps: int = 100
     tolerance: float = 0.02
     inverse_words: int | None = None
     curvature_probes: int = 2000
