@@ -120,8 +120,8 @@ def test_mixtures_and_replacements_take_entries_from_where_they_should():
     taken = replaced(pieces, part)
     assert taken.rank.tolist() == [1, 8, 3, 6]
     assert taken.label == "other"
-    assert thresholds([3, 300])[:4] == [1, 2, 4, 8]
-    assert thresholds([3, 300])[-1] == np.inf
+    assert thresholds()[:5] == [1, 2, 4, 8, 10]
+    assert thresholds()[-1] == np.inf
 
 
 def test_a_claim_is_seen_in_part_where_some_checks_hold():

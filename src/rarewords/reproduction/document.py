@@ -33,6 +33,7 @@ class Table:
     :param left: how many columns are text; the others are numbers.
     :param published: rows that are the paper's, shown as such.
     :param groups: rows that begin a group.
+    :param over: titles over several columns, each with their number; a name without one of its own is "".
     """
 
     name: str
@@ -42,11 +43,13 @@ class Table:
     left: int = 1
     published: frozenset[int] = frozenset()
     groups: frozenset[int] = frozenset()
-    wide: bool = False
+    over: Sequence[tuple[str, int]] = ()
 
     def markdown(self) -> str:
         """As a Markdown table."""
-        return markdown_table(self.header, self.rows, left=self.left)
+        titles = [title for title, columns in self.over for _ in range(columns)] or [""] * len(self.header)
+        header = [f"{title} {name}".strip() for title, name in zip(titles, self.header, strict=True)]
+        return markdown_table(header, self.rows, left=self.left)
 
 
 @dataclass(frozen=True)

@@ -148,10 +148,15 @@ def _table(table: Table) -> str:
         rows.append(
             f"<tr{f' class={chr(34)}{chr(32).join(names)}{chr(34)}' if names else ''}>{''.join(cells)}</tr>"
         )
-    kind = "scroll wide" if table.wide else "scroll"
+    over = "".join(
+        f"<th{f' class=over colspan={columns}' if title else f' colspan={columns}'}>{escape(title)}</th>"
+        for title, columns in table.over
+    )
+    over = f"<tr>{over}</tr>" if over else ""
+    kind = "scroll wide" if table.over else "scroll"
     return (
         f'<div class="{kind}"><table><caption>{_inline(table.caption)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f"<thead>{over}<tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -113,11 +113,9 @@ def containing_a_target(dataset: Dataset) -> frozenset[str]:
     )
 
 
-def thresholds(counts: Sequence[int]) -> list[float]:
-    """Where a mixture may change from vectors to pieces: nowhere, at 10 and 100, at powers of two, always."""
-    highest = max(counts, default=1)
-    powers = [2.0**power for power in range(highest.bit_length() + 1)]
-    return sorted({1.0, 10.0, 100.0, *powers, float("inf")})
+def thresholds() -> list[float]:
+    """Where a mixture may change from vectors to pieces: at powers of two, at 10 and 100, or nowhere."""
+    return sorted({10.0, 100.0, *(2.0**power for power in range(15)), float("inf")})
 
 
 def _number(value: float) -> float | None:

@@ -149,7 +149,7 @@ def blocks(result: Result, drawn: Path) -> list[Block]:
                 [
                     title_of(configuration),
                     *(_banded(result, configuration, band) for band in ("rare", "medium", "frequent")),
-                    f"{_last(result, configuration)[0]['context_share']:.0%}",
+                    f"{_share(result, configuration):.0%}",
                 ]
                 for configuration in result["configurations"]
             ],
@@ -213,6 +213,19 @@ def claims(result: Result) -> list[Claim]:
                 ),
             )
         )
+        lean, more = (_share(result, one) for one in ("am", "am+context"))
+        found.append(
+            Claim(
+                "ablation",
+                "AM leans on the spelling; AM+context puts more weight on contexts.",
+                "section on AM+context",
+                "no figures",
+                (
+                    Check(f"AM takes {lean:.0%} from contexts in training", lean < 0.5),
+                    Check(f"AM+context takes {more:.0%}", more > lean),
+                ),
+            )
+        )
     return found
 
 
@@ -237,12 +250,6 @@ def reasons(result: Result, facts: Facts) -> list[str]:
         f"{facts['corpus_size']}, the paper's from nearly 1000 million, where more words of several pieces "
         "reach a count of 100."
     ]
-    shares = {one: _last(result, one)[0]["context_share"] for one in result["configurations"]}
-    if "am" in shares and "am+context" in shares:
-        found.append(
-            f"After {last} epochs {shares['am']:.0%} of an AM vector come from contexts in training, and "
-            f"{shares['am+context']:.0%} with AM+context."
-        )
     if facts["contexts_median"].get("rare") is not None:
         found.append(
             f"Half of the rare keywords have at most {facts['contexts_median']['rare']:.0f} contexts here, "
@@ -263,6 +270,11 @@ def reasons(result: Result, facts: Facts) -> list[str]:
 def _last(result: Result, configuration: str, epoch: int | None = None) -> list[Result]:
     epoch = result["epochs"][-1] if epoch is None else epoch
     return [one for one in result["runs"] if one["configuration"] == configuration and one["epoch"] == epoch]
+
+
+def _share(result: Result, configuration: str) -> float:
+    """How much of a vector came from contexts in the last epoch of training."""
+    return fmean(one["context_share"] for one in _last(result, configuration))
 
 
 def _mrr(result: Result, configuration: str, epoch: int) -> float:

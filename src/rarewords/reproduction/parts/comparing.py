@@ -24,7 +24,7 @@ def with_mixture(
 ) -> tuple[ProbeResult, float, list[tuple[float, float]]]:
     """Test entries of the mixture whose threshold is best on dev, the threshold, and dev MRR by threshold."""
     dev = [of_set(result, dataset, "dev") for result in (pieces, vectors)]
-    tried = [(below, mixture(dev[0], dev[1], below, "").mrr) for below in thresholds(dev[0].count.tolist())]
+    tried = [(below, mixture(dev[0], dev[1], below, "").mrr) for below in thresholds()]
     below = max(tried, key=lambda one: one[1])[0]
     test = [of_set(result, dataset, "test") for result in (pieces, vectors)]
     return mixture(test[0], test[1], below, f"{vectors.label}, mixed"), below, tried
@@ -46,7 +46,7 @@ def cell_of(comparison: Mapping[str, Any], relation: str, band: str) -> Mapping[
 
 def main_table(comparison: Mapping[str, Any], name: str, caption: str, *, paper: bool = True) -> Table:
     """Relations and methods down, frequencies across; the paper's rows below ours."""
-    header = ["relation", "model", *(f"{band} {_NAMES[metric]}" for band in BANDS for metric in METRICS)]
+    header = ["relation", "model", *(_NAMES[metric] for _ in BANDS for metric in METRICS)]
     rows: list[list[str]] = []
     published_rows, groups = set(), set()
     for relation in (*RELATIONS, "all"):
@@ -70,7 +70,7 @@ def main_table(comparison: Mapping[str, Any], name: str, caption: str, *, paper:
         left=2,
         published=frozenset(published_rows),
         groups=frozenset(groups),
-        wide=True,
+        over=[("", 2), *((band, len(METRICS)) for band in BANDS)],
     )
 
 
