@@ -58,6 +58,11 @@ def p_text(p: float) -> str:
     return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".")
 
 
+def percent(value: float, digits: int = 0) -> str:
+    """A relative difference: ``-0.045 -> '−4.5 %'``."""
+    return f"{value:+.{digits}%}".replace("-", "−").replace("%", " %")
+
+
 def counted(claims: Sequence[Claim]) -> Mapping[str, int]:
     """How many claims there are of each verdict."""
     return {

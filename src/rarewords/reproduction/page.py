@@ -7,10 +7,12 @@ import re
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
+from itertools import groupby
 
 from rarewords.reproduction.claims import IN_PART, NOT_SEEN, SEEN, UNTESTED, Claim
 from rarewords.reproduction.document import Answers, Block, Figure, Points, Section, Table, Text
 
+_MANY_COLUMNS = 10  # more of them are set in smaller type
 _CLASSES = {SEEN: "seen", IN_PART: "part", NOT_SEEN: "not", UNTESTED: "untested"}
 
 
@@ -83,7 +85,9 @@ def _section(section: Section) -> str:
     parts = [f"<h2>{escape(section.title)}</h2>"]
     if section.beyond:
         parts.append('<p class="kicker">Beyond the paper</p>')
-    parts += [_block(block) for block in section.blocks]
+    for together, blocks in groupby(section.blocks, key=lambda block: isinstance(block, Answers)):
+        shown = "\n".join(_block(block) for block in blocks)
+        parts.append(f'<div class="queries">{shown}</div>' if together else shown)
     if section.claims:
         parts.append("<h3>The paper’s conclusions</h3>")
         parts += [_claim(claim) for claim in section.claims]
@@ -130,33 +134,34 @@ def _block(block: Block) -> str:
 
 
 def _table(table: Table) -> str:
-    head = "".join(
-        f"<th{'' if i < table.left else ' class=n'}>{escape(name)}</th>"
-        for i, name in enumerate(table.header)
+    # Columns of numbers; those that are the paper's look like its rows.
+    kinds = [
+        "" if place < table.left else ' class="n theirs"' if "paper" in name else ' class="n"'
+        for place, name in enumerate(table.header)
+    ]
+    head = "".join(f"<th{kind}>{escape(name)}</th>" for kind, name in zip(kinds, table.header, strict=True))
+    over = "".join(
+        f'<th{" class=over" if title else ""} colspan="{columns}">{escape(title)}</th>'
+        for title, columns in table.over
     )
     rows, before = [], ""
     for number, row in enumerate(table.rows):
         names = [
             name for name, rule in (("paper", table.published), ("group", table.groups)) if number in rule
         ]
-        cells = []
-        for place, cell in enumerate(row):
-            # A group names its relation once.
-            shown = "" if table.groups and place == 0 and cell == before else _cell(cell)
-            cells.append(f"<td{'' if place < table.left else ' class=n'}>{shown}</td>")
+        # A group names its relation once.
+        shown = [
+            "" if table.groups and not place and row[0] == before else _cell(cell)
+            for place, cell in enumerate(row)
+        ]
         before = row[0]
-        rows.append(
-            f"<tr{f' class={chr(34)}{chr(32).join(names)}{chr(34)}' if names else ''}>{''.join(cells)}</tr>"
-        )
-    over = "".join(
-        f"<th{f' class=over colspan={columns}' if title else f' colspan={columns}'}>{escape(title)}</th>"
-        for title, columns in table.over
-    )
-    over = f"<tr>{over}</tr>" if over else ""
-    kind = "scroll wide" if table.over else "scroll"
+        cells = "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds, shown, strict=True))
+        rows.append(f'<tr class="{" ".join(names)}">{cells}</tr>' if names else f"<tr>{cells}</tr>")
+    wide = " wide" if len(table.header) > _MANY_COLUMNS else ""
     return (
-        f'<div class="{kind}"><table><caption>{_inline(table.caption)}</caption>'
-        f"<thead>{over}<tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f'<div class="scroll{wide}"><table><caption>{_inline(table.caption)}</caption>'
+        f"<thead>{f'<tr>{over}</tr>' if over else ''}<tr>{head}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 

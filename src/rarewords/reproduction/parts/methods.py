@@ -10,9 +10,9 @@ import numpy as np
 from rarewords.probe.dataset import BANDS
 from rarewords.probe.result import ProbeResult
 from rarewords.probe.significance import binomial_test
-from rarewords.report.tables import figure
+from rarewords.report.tables import figure, signed
 from rarewords.reproduction import published
-from rarewords.reproduction.claims import Check, Claim, p_text
+from rarewords.reproduction.claims import Check, Claim, p_text, percent
 from rarewords.reproduction.document import EMPTY, Block, Figure, Table, Text
 from rarewords.reproduction.figures import draw_methods_beside
 from rarewords.reproduction.laboratory import Laboratory
@@ -85,10 +85,11 @@ def blocks(result: Result, drawn: Path) -> list[Block]:
         for place, band in enumerate(BANDS):
             here, own = metric_of(cells[name], "all", band), metric_of(cells["pieces"], "all", band)
             there = published.METHODS[name][place] / published.METHODS["pieces"][place] - 1
-            row += [EMPTY if not here or not own else f"{here / own - 1:+.0%}", f"{there:+.0%}"]
+            row += [EMPTY if not here or not own else percent(here / own - 1), percent(there)]
         changes.append(row)
     draw_methods_beside(cells, drawn / "methods")
-    header = [text for band in BANDS for text in (band, "paper")]
+    header = ["method", *(text for _ in BANDS for text in ("ours", "paper"))]
+    over = [("", 1), *((band, 2) for band in BANDS)]
     sizes = ", ".join(f"{cells['pieces'][f'all {band}']['entries']:,} {band}" for band in _present(result))
     return [
         Text(
@@ -103,11 +104,13 @@ def blocks(result: Result, drawn: Path) -> list[Block]:
             "MRR by frequency of five methods, ours and the paper's",
         ),
         Table(
-            "methods", "MRR with standard errors, beside the paper's (BERT-base).", ["method", *header], rows
+            "methods",
+            "MRR with standard errors, beside the paper's (BERT-base).",
+            header,
+            rows,
+            over=over,
         ),
-        Table(
-            "methods-change", "Change from the pieces, ours and the paper's.", ["method", *header], changes
-        ),
+        Table("methods-change", "Change from the pieces, ours and the paper's.", header, changes, over=over),
     ]
 
 
@@ -127,7 +130,9 @@ def claims(result: Result) -> list[Claim]:
     for band in bands:
         ota, own = metric_of(cells["ota"], "all", band) or 0.0, metric_of(cells["pieces"], "all", band) or 0.0
         loss = 1 - ota / own if own else 0.0
-        near.append(Check(f"{band}: {figure(ota)} against {figure(own)} ({-loss:+.1%})", loss <= _MARGINAL))
+        near.append(
+            Check(f"{band}: {figure(ota)} against {figure(own)} ({percent(-loss, 1)})", loss <= _MARGINAL)
+        )
         best = max(_BASELINES, key=lambda name: metric_of(cells[name], "all", band) or 0.0)
         other, test = metric_of(cells[best], "all", band) or 0.0, result["ota_against"][band][best]
         times = f"{ota / other:.1f} times" if other else "above"
@@ -168,7 +173,7 @@ def reasons(result: Result, facts: Facts) -> list[str]:
         (metric_of(cells["pieces"], "all", band) or 0.0) - published.METHODS["pieces"][BANDS.index(band)]
         for band in bands
     ]
-    listed = ", ".join(f"{gap:+.3f} for {band} words" for gap, band in zip(gaps, bands, strict=True))
+    listed = ", ".join(f"{signed(gap)} for {band} words" for gap, band in zip(gaps, bands, strict=True))
     found.append(
         f"With its pieces, {facts['model']} ({facts['parameters']:,.0f} million parameters, BERT-base 110) "
         f"differs from the paper by {listed}. Frequencies are counted in {facts['corpus_size']}, the paper's "
