@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -66,13 +67,30 @@ def test_a_killed_stage_leaves_its_work_and_no_folder(tmp_path):
     process.wait()
     assert not list(tmp_path.glob("slow-work-*"))
     workshop = Workshop(tmp_path)
-    assert not list(tmp_path.glob(".*.part"))
     seen = []
     workshop.stage("Slow work", {"a": 1}, lambda _, work: seen.append((work / "done").read_text()))
     assert seen == ["1"]
     (cost,) = workshop.costs.values()
     assert cost.resumed
     assert not list(tmp_path.glob(".slow*"))
+
+
+def test_of_two_runs_at_the_same_time_one_makes_the_stage_and_the_other_waits(tmp_path):
+    made = []
+
+    def make(folder, _):
+        made.append(1)
+        time.sleep(0.3)
+        (folder / "value").write_text("x")
+
+    workshops = [Workshop(tmp_path), Workshop(tmp_path)]
+    threads = [Thread(target=one.stage, args=("Work", {}, make)) for one in workshops]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [1]
+    assert sorted(cost.reused for one in workshops for cost in one.costs.values()) == [False, True]
 
 
 def test_the_cost_of_a_stage_leaves_out_the_stages_inside_it(tmp_path):

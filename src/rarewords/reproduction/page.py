@@ -12,6 +12,7 @@ from itertools import groupby
 from rarewords.reproduction.claims import IN_PART, NOT_SEEN, SEEN, UNTESTED, Claim
 from rarewords.reproduction.document import Answers, Block, Figure, Points, Section, Table, Text
 
+_PAPERS = re.compile(r"^paper\b|, paper$")  # names of columns
 _MANY_COLUMNS = 10  # more of them are set in smaller type
 _CLASSES = {SEEN: "seen", IN_PART: "part", NOT_SEEN: "not", UNTESTED: "untested"}
 
@@ -136,7 +137,7 @@ def _block(block: Block) -> str:
 def _table(table: Table) -> str:
     # Columns of numbers; those that are the paper's look like its rows.
     kinds = [
-        "" if place < table.left else ' class="n theirs"' if "paper" in name else ' class="n"'
+        "" if place < table.left else ' class="n theirs"' if _PAPERS.search(name) else ' class="n"'
         for place, name in enumerate(table.header)
     ]
     head = "".join(f"<th{kind}>{escape(name)}</th>" for kind, name in zip(kinds, table.header, strict=True))

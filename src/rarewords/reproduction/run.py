@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from filelock import FileLock, Timeout
 
 from rarewords.corpus.store import Store
 from rarewords.errors import InputError
@@ -56,7 +53,7 @@ def reproduce(
     """Run experiments of the paper and write their report.
 
     Stages are kept in the folder by what they depend on. A run that was cut off goes on where it stopped,
-    and parts run later find what they share with earlier ones.
+    and parts run later, or by another process at the same time, find what they share with others.
 
     :param parts: names of ``PARTS``, or ``all``.
     :param settings: the paper's sizes when there are none.
@@ -66,28 +63,29 @@ def reproduce(
     out = Path(out)
     chosen = check_parts(parts)
     settings = settings or ReproduceSettings()
-    with _alone(out):
-        workshop = Workshop(out / "stages")
-        lab = Laboratory(lm, store, dataset or Dataset.load(), settings, workshop, targets)
-        identity = digest(lab.identity)
-        for number, name in enumerate(chosen, 1):
-            message(f"Part {number} of {len(chosen)}: {PARTS[name].title}")
-            result = PARTS[name].run(lab, out / "results")
-            write_json(out / "results" / f"{name}.json", {"identity": identity, "result": result})
-        results = _results(out / "results", identity)
-        with workshop.timed("Facts about the inputs"):
-            facts = facts_of(lab)
-        report = Report(
-            facts=facts,
-            environment=environment(lab),
-            settings=settings,
-            results=results,
-            costs=tuple(workshop.costs.values()),
-            command=command or f"rarewords reproduce {' '.join(chosen)} --corpus STORE --out DIR",
-            dataset=lab.dataset.name,
-        )
-        write_json(out / "settings.json", {**lab.identity, "facts": facts, "environment": report.environment})
-        page, claims = write_report(report, out)
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file, not a folder; choose another folder")
+    workshop = Workshop(out / "stages")
+    lab = Laboratory(lm, store, dataset or Dataset.load(), settings, workshop, targets)
+    identity = digest(lab.identity)
+    for number, name in enumerate(chosen, 1):
+        message(f"Part {number} of {len(chosen)}: {PARTS[name].title}")
+        result = PARTS[name].run(lab, out / "results")
+        write_json(out / "results" / f"{name}.json", {"identity": identity, "result": result})
+    results = _results(out / "results", identity)
+    with workshop.timed("Facts about the inputs"):
+        facts = facts_of(lab)
+    report = Report(
+        facts=facts,
+        environment=environment(lab),
+        settings=settings,
+        results=results,
+        costs=tuple(workshop.costs.values()),
+        command=command or f"rarewords reproduce {' '.join(chosen)} --corpus STORE --out DIR",
+        dataset=lab.dataset.name,
+    )
+    write_json(out / "settings.json", {**lab.identity, "facts": facts, "environment": report.environment})
+    page, claims = write_report(report, out)
     return Reproduction(results, claims, page)
 
 
@@ -120,21 +118,3 @@ def _results(folder: Path, identity: str) -> dict[str, dict[str, Any]]:
             if kept["identity"] == identity:
                 found[name] = kept["result"]
     return found
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file, not a folder; choose another folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise InputError(
-            f"another run is writing to {folder}; wait for it or choose another folder"
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()

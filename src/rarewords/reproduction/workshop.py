@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from rarewords.files import read_json, whole_folder, write_json
 from rarewords.progress import duration, message
 
@@ -45,11 +47,11 @@ class Workshop:
         self.folder = folder
         self.costs: dict[str, Cost] = {}
         self._inner = [0.0]
-        for left in folder.glob(".*.part"):  # half-written folders of a run that was killed
-            shutil.rmtree(left, ignore_errors=True)
 
     def stage(self, title: str, recipe: Mapping[str, Any], make: Callable[[Path, Path], None]) -> Path:
         """The folder of a stage, made where it is not there yet.
+
+        Of several runs that need a stage at the same time one makes it, and the others wait.
 
         :param recipe: all that the stage depends on, as JSON can hold it.
         :param make: gets the stage's new folder, and a folder for unfinished work that outlives a kill.
@@ -57,13 +59,29 @@ class Workshop:
         slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
         name = f"{slug}-{digest(recipe)[:12]}"
         target = self.folder / name
-        if (target / _NOTE).is_file():
-            if name not in self.costs:
-                seconds = float(read_json(target / _NOTE)["seconds"])
-                self.costs[name] = Cost(title, seconds, reused=True)
-                message(f"{title}: there from an earlier run")
-            return target
-        work = self.folder / f".{name}.work"
+        if not self._found(name, title):
+            locks = self.folder / ".locks"
+            locks.mkdir(parents=True, exist_ok=True)
+            with _only_one(locks / name, title):
+                if not self._found(name, title):
+                    self._make(target, title, recipe, make)
+        return target
+
+    def _found(self, name: str, title: str) -> bool:
+        if not (self.folder / name / _NOTE).is_file():
+            return False
+        if name not in self.costs:
+            seconds = float(read_json(self.folder / name / _NOTE)["seconds"])
+            self.costs[name] = Cost(title, seconds, reused=True)
+            message(f"{title}: there from an earlier run")
+        return True
+
+    def _make(
+        self, target: Path, title: str, recipe: Mapping[str, Any], make: Callable[[Path, Path], None]
+    ) -> None:
+        for left in self.folder.glob(f".{target.name}.*.part"):  # half-written by a run that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        work = target.with_name(f".{target.name}.work")
         resumed = work.is_dir()
         message(f"{title}: {'going on' if resumed else 'beginning'}")
         clock = _Clock(self._inner)
@@ -72,9 +90,8 @@ class Workshop:
             seconds = clock.stop()
             write_json(temporary / _NOTE, {"title": title, "recipe": dict(recipe), "seconds": seconds})
         shutil.rmtree(work, ignore_errors=True)
-        self.costs[name] = Cost(title, seconds, resumed=resumed)
+        self.costs[target.name] = Cost(title, seconds, resumed=resumed)
         message(f"{title}: {duration(seconds)}")
-        return target
 
     @contextmanager
     def timed(self, title: str) -> Iterator[None]:
@@ -82,6 +99,20 @@ class Workshop:
         clock = _Clock(self._inner)
         yield
         self.costs[title] = Cost(title, clock.stop())
+
+
+@contextmanager
+def _only_one(path: Path, title: str) -> Iterator[None]:
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        message(f"{title}: another run is making it; waiting")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class _Clock:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 
+from rarewords.probe.dataset import BANDS
 from rarewords.probe.result import ProbeResult
 from rarewords.probe.significance import compare_values
 from rarewords.report.tables import figure, signed
@@ -144,11 +145,11 @@ def blocks(result: Result, drawn: Path) -> list[Block]:
         Table(
             "ablation-frequency",
             f"The same after {epochs[-1]} epochs by frequency (the paper gives no such table).",
-            ["configuration", "rare", "medium", "frequent", "from contexts"],
+            ["configuration", *BANDS, "from contexts"],
             [
                 [
                     title_of(configuration),
-                    *(_banded(result, configuration, band) for band in ("rare", "medium", "frequent")),
+                    *(_banded(result, configuration, band) for band in BANDS),
                     f"{_share(result, configuration):.0%}",
                 ]
                 for configuration in result["configurations"]
@@ -258,12 +259,16 @@ def reasons(result: Result, facts: Facts) -> list[str]:
             "keywords "
             "(misspellings above all) have none, and only their spelling speaks."
         )
-    if result["pieces"]["mrr"] > _mrr(result, "am", last):
-        found.append(
-            f"With its pieces the model reaches {figure(result['pieces']['mrr'])} on dev, more than with a "
-            "vector "
-            "for every keyword: frequent keywords lose, which the main table shows apart."
-        )
+    best = max(result["configurations"], key=lambda one: _mrr(result, one, last))
+    changes = []
+    for band in BANDS:
+        own = metric_of(result["pieces"]["cells"], "all", band)
+        if own is not None:
+            changes.append(f"{band} {figure(own)} → {_banded(result, best, band)}")
+    found.append(
+        f"From the model's own pieces to {title_of(best)}, the best of ours, dev goes from "
+        f"{figure(result['pieces']['mrr'])} to {figure(_mrr(result, best, last))}: {', '.join(changes)}."
+    )
     return found
 
 
