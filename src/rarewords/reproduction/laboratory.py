@@ -24,7 +24,7 @@ from rarewords.ota.run import approximate
 from rarewords.probe.cache import PredictionCache
 from rarewords.probe.dataset import Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
-from rarewords.probe.result import RANK_LIMIT, ProbeResult
+from rarewords.probe.result import ProbeResult
 from rarewords.reproduction.configurations import title_of, train_configuration
 from rarewords.reproduction.results import of_set, replaced, restrict
 from rarewords.reproduction.sampling import order_key, sample_dataset
@@ -158,9 +158,7 @@ class Laboratory:
     @cached_property
     def pieces(self) -> ProbeResult:
         """The model with its own pieces on all entries, looked at as deep as the heat map needs."""
-        return self._probe(
-            self.dataset, EvalSettings(depth=max(HEAT_MAP_DEPTH, RANK_LIMIT)), None, label="pieces"
-        )
+        return self._probe(self.dataset, EvalSettings(depth=HEAT_MAP_DEPTH), None, label="pieces")
 
     def probe(
         self, label: str, *, method: str = "vectors", vectors: WordVectors | None = None, subset: str = "all"

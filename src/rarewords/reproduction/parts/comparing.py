@@ -103,6 +103,46 @@ def direction_table(comparison: Mapping[str, Any], name: str, *, against: int = 
     return Table(name, caption, header, rows, left=2)
 
 
+def difference_table(comparison: Mapping[str, Any], name: str) -> Table:
+    """How the second of two results differs from the first, by relation and frequency."""
+    rows, groups = [], set()
+    for relation in (*RELATIONS, "all"):
+        for band in (*BANDS, "all"):
+            cell = cell_of(comparison, relation, band)
+            if cell is None:
+                continue
+            if band == BANDS[0]:
+                groups.add(len(rows))
+            one, other = cell["mrr"]
+            rows.append(
+                [
+                    relation_title(relation),
+                    band,
+                    f"{cell['entries']:,}",
+                    figure(one["mean"]),
+                    figure(other["mean"]),
+                    signed(other["difference"]),
+                    f"{signed(other['interval'][0])} … {signed(other['interval'][1])}",
+                    f"{other['wins']:,} / {other['losses']:,}",
+                    "< .001" if other["p"] < 0.001 else figure(other["p"]),
+                ]
+            )
+    first, second = comparison["results"]
+    header = [
+        "relation",
+        "frequency",
+        "entries",
+        first,
+        second,
+        "Δ MRR",
+        "95 % interval",
+        "better / worse",
+        "p",
+    ]
+    caption = f"MRR from {first} to {second}, entry by entry."
+    return Table(name, caption, header, rows, left=2, groups=frozenset(groups))
+
+
 def direction(ours: float, paper: float | None) -> str:
     """Whether two differences have the same sign; a difference that prints as zero has none."""
     if paper is None:
