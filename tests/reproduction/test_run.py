@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from rarewords import InputError, WordVectors
-from rarewords.probe.dataset import BANDS, RELATIONS
+from rarewords.mimic.mimicking import AttentiveMimicking
+from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
 from rarewords.probe.result import ProbeResult
 from rarewords.reproduction import published
 from rarewords.reproduction.laboratory import Laboratory
@@ -149,11 +150,39 @@ def test_an_interrupted_run_goes_on_and_ends_the_same(done, lm, corpus, settings
     assert re.search(r"Probing with LAST +\| +[\d.]+ \| +this run", costs)
 
 
+@pytest.mark.parametrize("inference", [1, 2])
+def test_a_training_cut_off_between_an_epoch_and_its_vectors_goes_on(
+    inference, done, lm, corpus, settings, tmp_path, monkeypatch
+):
+    asked = []
+    real = AttentiveMimicking.infer_words
+
+    def stop(self, *arguments, **options):
+        asked.append(1)
+        if len(asked) == inference:
+            raise KeyboardInterrupt
+        return real(self, *arguments, **options)
+
+    ready = WordVectors.load(next(done[0].glob("stages/one-token-*")) / "vectors.safetensors")
+    lab = Laboratory(lm, corpus, Dataset.load(), settings, Workshop(tmp_path), ready)
+    monkeypatch.setattr(AttentiveMimicking, "infer_words", stop)
+    with pytest.raises(KeyboardInterrupt):
+        lab.training("am+context", 0)
+    (state,) = tmp_path.glob(".training-*.work/checkpoint/checkpoint.json")
+    assert json.loads(state.read_text())["epoch"] == inference
+    trained = lab.training("am+context", 0)
+    assert [report["epoch"] for report in trained.history] == [1, 2]
+    stage = next(done[0].glob("stages/training-am-context-*"))
+    for epoch in settings.sample.epochs:
+        whole = WordVectors.load(stage / f"epoch-{epoch}.safetensors")
+        np.testing.assert_array_equal(trained.vectors[epoch].matrix, whole.matrix)
+
+
 def test_ready_made_targets_are_used(done, lm, corpus, settings, tmp_path):
     stage = next(done[0].glob("stages/one-token-approximation-*"))
     ready = WordVectors.load(stage / "vectors.safetensors")
     lab = Laboratory(
-        lm, corpus, done_dataset(), settings, Workshop(tmp_path), ready.subset(list(ready.words)[1:])
+        lm, corpus, Dataset.load(), settings, Workshop(tmp_path), ready.subset(list(ready.words)[1:])
     )
     made = lab.approximations
     assert set(made.words) == set(ready.words)
@@ -162,13 +191,7 @@ def test_ready_made_targets_are_used(done, lm, corpus, settings, tmp_path):
     np.testing.assert_allclose(made[ready.words[0]], ready[ready.words[0]], atol=1e-5)
     other = WordVectors(["kumquat"], np.ones((1, 768), np.float32))
     with pytest.raises(InputError, match="made for another model"):
-        Laboratory(lm, corpus, done_dataset(), settings, Workshop(tmp_path), other)
-
-
-def done_dataset():
-    from rarewords.probe.dataset import Dataset
-
-    return Dataset.load()
+        Laboratory(lm, corpus, Dataset.load(), settings, Workshop(tmp_path), other)
 
 
 def test_unknown_parts_and_settings_are_refused():

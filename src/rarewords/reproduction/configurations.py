@@ -83,11 +83,15 @@ def train_configuration(
             f"loss {report.loss:.5f}, {report.context_share:.0%} from contexts, "
             f"{report.examples_per_second:,.0f} examples/s"
         )
+        if report.epoch < settings.epochs:
+            measure(report, mimic)
+
+    def measure(report: EpochReport, mimic: AttentiveMimicking) -> None:
         words = words_after(report.epoch)
         if words:
             keep(report, mimic.infer_words(words, store, prepared=prepared))
 
-    return AttentiveMimicking.fit(
+    mimic = AttentiveMimicking.fit(
         lm,
         store,
         targets_of(configuration, targets),
@@ -96,3 +100,6 @@ def train_configuration(
         after_epoch=after_epoch,
         checkpoint=checkpoint,
     )
+    # Here, not in the last epoch: a training found complete has no epoch left to be measured in.
+    measure(mimic.history[-1], mimic)
+    return mimic

@@ -207,6 +207,13 @@ class Laboratory:
                 made.vectors.save(work / f"epoch-{report.epoch}.safetensors")
                 write_json(work / "refused.json", sorted(made.refused))
 
+            # Where an epoch takes seconds, writing the state after each would take longer.
+            checkpoint = work / "checkpoint" if self.lm.device.type == "cpu" else None
+            reached = _reached(work / "checkpoint")
+            passed = [epoch for epoch in epochs[:-1] if epoch <= reached]
+            if any(not (work / f"epoch-{epoch}.safetensors").is_file() for epoch in passed):
+                # Cut off between an epoch and its vectors: the state is beyond what was to be measured.
+                shutil.rmtree(work / "checkpoint")
             with tf32():
                 mimic = train_configuration(
                     self.lm,
@@ -217,8 +224,7 @@ class Laboratory:
                     prepared=self.contexts,
                     words_after=words_after,
                     keep=keep,
-                    # Where an epoch takes seconds, writing the state after each would take longer.
-                    checkpoint=work / "checkpoint" if self.lm.device.type == "cpu" else None,
+                    checkpoint=checkpoint,
                 )
             for name in ("refused.json", *(f"epoch-{epoch}.safetensors" for epoch in epochs)):
                 shutil.copyfile(work / name, folder / name)
@@ -270,6 +276,12 @@ def _fitting(targets: WordVectors | None, lm: LanguageModel) -> WordVectors | No
             f"the targets were made for another model than {lm.name}; make them with rarewords ota"
         )
     return targets
+
+
+def _reached(checkpoint: Path) -> int:
+    """The epochs a training that was cut off has behind it."""
+    note = checkpoint / "checkpoint.json"
+    return int(read_json(note)["epoch"]) if note.is_file() else 0
 
 
 def _load(path: Path) -> WordVectors:

@@ -105,7 +105,8 @@ def direction_table(comparison: Mapping[str, Any], name: str, *, against: int = 
 
 def difference_table(comparison: Mapping[str, Any], name: str) -> Table:
     """How the second of two results differs from the first, by relation and frequency."""
-    rows, groups = [], set()
+    rows: list[list[str]] = []
+    groups = set()
     for relation in (*RELATIONS, "all"):
         for band in (*BANDS, "all"):
             cell = cell_of(comparison, relation, band)
