@@ -172,7 +172,7 @@ def test_a_training_cut_off_between_an_epoch_and_its_vectors_goes_on(
     assert json.loads(state.read_text())["epoch"] == inference
     trained = lab.training("am+context", 0)
     assert [report["epoch"] for report in trained.history] == [1, 2]
-    stage = next(done[0].glob("stages/training-am-context-*"))
+    stage = next(done[0].glob("stages/training-am-plus-context-*"))
     for epoch in settings.sample.epochs:
         whole = WordVectors.load(stage / f"epoch-{epoch}.safetensors")
         np.testing.assert_array_equal(trained.vectors[epoch].matrix, whole.matrix)

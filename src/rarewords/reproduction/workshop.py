@@ -56,7 +56,8 @@ class Workshop:
         :param recipe: all that the stage depends on, as JSON can hold it.
         :param make: gets the stage's new folder, and a folder for unfinished work that outlives a kill.
         """
-        slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+        spelt = title.lower().replace("+", " plus ").replace("−", " minus ")
+        slug = re.sub(r"[^a-z0-9]+", "-", spelt).strip("-")
         name = f"{slug}-{digest(recipe)[:12]}"
         target = self.folder / name
         if not self._found(name, title):
