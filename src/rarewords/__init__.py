@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from rarewords.corpus.store import Store
     from rarewords.injection import Injection, inject, inject_folder
     from rarewords.lm import Answers, LanguageModel, Query
+    from rarewords.mimic.learner import WordLearner
     from rarewords.mimic.mimicking import AttentiveMimicking
     from rarewords.ota import OtaSettings, approximate
     from rarewords.vectors import WordVectors
@@ -23,6 +24,7 @@ __all__ = [
     "OtaSettings",
     "Query",
     "Store",
+    "WordLearner",
     "WordVectors",
     "__version__",
     "approximate",
@@ -40,6 +42,7 @@ _LAZY = {
     "OtaSettings": "rarewords.ota",
     "Query": "rarewords.lm",
     "Store": "rarewords.corpus.store",
+    "WordLearner": "rarewords.mimic.learner",
     "WordVectors": "rarewords.vectors",
     "approximate": "rarewords.ota",
     "inject": "rarewords.injection",

@@ -52,7 +52,8 @@ class MaskedContexts:
     def rows(self, contexts: np.ndarray) -> np.ndarray:
         """The tokens of contexts of one length. *Shape:* (contexts, length)"""
         length = int(self.lengths[contexts[0]])
-        return self.ids[self.starts[contexts][:, None] + np.arange(length)[None, :]]
+        rows: np.ndarray = self.ids[self.starts[contexts][:, None] + np.arange(length)[None, :]]
+        return rows
 
 
 def contexts_of_words(

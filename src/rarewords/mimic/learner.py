@@ -1,0 +1,302 @@
+"""Word vectors from what the language model itself reads in a word's sentences.
+
+Three sources, each a direction from the mean embedding:
+
+* the **reading** of its contexts (:mod:`rarewords.mimic.readings`), moved by one matrix A that was fitted so
+  that readings of known words, themselves forbidden as answers, come out at their own embeddings;
+* the **spelling** (:mod:`rarewords.mimic.resembling`), the heavier the more the word resembles a known one;
+* the **pieces**, by one-token approximation, where settings ask for them.
+
+The sum of them, at a length usual for embeddings, is the vector. Without a matrix (A is the identity)
+nothing is trained at all and any masked language model can be used at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rarewords.corpus.store import Store
+from rarewords.errors import InputError
+from rarewords.files import read_json, whole_folder, write_json
+from rarewords.lm import LanguageModel
+from rarewords.mimic.fitting import ridge, training_words
+from rarewords.mimic.learner_settings import LearnerSettings
+from rarewords.mimic.masked import MaskedContexts, contexts_of_word, contexts_of_words
+from rarewords.mimic.mimicking import Inferred, InferredWords
+from rarewords.mimic.readings import KnownWords, pool, read, shares
+from rarewords.mimic.resembling import Resembling
+from rarewords.vectors import WordVectors
+
+FORMAT = "rarewords.learner/1"
+_WORDS_AT_ONCE = 4096
+_LEAST_RESEMBLANCE = 0.15  # below, the most similar spelling is a coincidence
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What is known of some words, before it is weighed.
+
+    :param reading: mean reading of each word. *Shape:* (words, dim)
+    :param contexts: how many contexts were read. *Shape:* (words,)
+    :param spelling: *Shape:* (words, dim)
+    :param resemblance: *Shape:* (words,)
+    :param pieces: one-token approximations; zeros where none was asked for. *Shape:* (words, dim)
+    """
+
+    reading: Tensor
+    contexts: Tensor
+    spelling: Tensor
+    resemblance: Tensor
+    pieces: Tensor
+
+
+class WordLearner:
+    """Learns words from sentences with a language model and nothing else.
+
+    :param transform: the matrix A on readings. *Shape:* (dim, dim)
+    """
+
+    def __init__(
+        self, lm: LanguageModel, settings: LearnerSettings | None = None, transform: Tensor | None = None
+    ) -> None:
+        self.lm = lm
+        self.settings = settings or LearnerSettings()
+        self.known = KnownWords.of(lm)
+        self.transform = None if transform is None else transform.to(lm.device, torch.float32)
+        self.fitted: dict[str, Any] = {}
+
+    @classmethod
+    def for_model(cls, lm: LanguageModel, folder: str | Path | None = None) -> WordLearner:
+        """The best for a model: a folder's, the bundled one if it fits, or one without training."""
+        if folder is not None:
+            return cls.from_pretrained(folder, lm)
+        bundled = bundled_learner()
+        if bundled is not None and read_json(bundled / "config.json")["fingerprint"] == lm.fingerprint:
+            return cls.from_pretrained(bundled, lm)
+        return cls(lm)
+
+    def with_settings(self, **changes: Any) -> WordLearner:
+        """The same learner with some settings changed."""
+        other = WordLearner(self.lm, replace(self.settings, **changes), self.transform)
+        other.fitted = self.fitted
+        return other
+
+    def infer(self, word: str, contexts: Sequence[str] = ()) -> Inferred:
+        """The vector of a word from sentences that contain it, or from its spelling when there are none."""
+        limit = self.settings.contexts
+        masked = contexts_of_word(self.lm.tokens, word, list(contexts)[:limit], length=self._length())
+        readings = self._readings([word], masked)
+        sources = self._sources([word], pool(readings, self.known, masked), masked)
+        vectors, share = self.combine(sources)
+        if not share.isfinite().all():
+            raise InputError(f"{word!r}: {_NOTHING}")
+        weights = shares(readings, self.known, vectors[0]).cpu().tolist() if len(masked) else []
+        return Inferred(word, vectors[0].cpu().numpy(), float(share[0]), tuple(weights))
+
+    def infer_words(self, words: Sequence[str], store: Store, *, limit: int | None = None) -> InferredWords:
+        """Vectors of many words with their contexts from a store.
+
+        :param limit: use at most so many contexts of each word, if fewer than the settings say.
+        """
+        words = list(dict.fromkeys(words))
+        parts = [
+            self._infer_some(words[first : first + _WORDS_AT_ONCE], store, limit)
+            for first in range(0, len(words), _WORDS_AT_ONCE)
+        ]
+        vectors = np.concatenate([np.zeros((0, self.lm.dim), np.float32), *(part[0] for part in parts)])
+        share = np.concatenate([np.zeros(0, np.float32), *(part[1] for part in parts)])
+        counts = np.concatenate([np.zeros(0, np.int64), *(part[2] for part in parts)])
+        kept = np.isfinite(share)
+        refused = {word: _NOTHING for word, good in zip(words, kept, strict=True) if not good}
+        made = WordVectors(
+            [word for word, good in zip(words, kept, strict=True) if good], vectors[kept], self._recipe()
+        )
+        return InferredWords(made, share[kept], counts[kept], refused)
+
+    def sources(self, words: Sequence[str], masked: MaskedContexts, *, limit: int | None = None) -> Sources:
+        """What is known of words whose contexts have been prepared."""
+        readings = self._readings(words, masked)
+        return self._sources(words, pool(readings, self.known, masked, limit), masked, limit)
+
+    def combine(self, sources: Sources) -> tuple[Tensor, Tensor]:
+        """Vectors, and the share of the readings in each; not a number where there is nothing to go by.
+
+        *Shapes:* (words, dim), (words,)
+        """
+        settings, known = self.settings, self.known
+        centred = sources.reading.to(torch.float32) - known.mean
+        moved = known.directions(
+            known.mean + (centred if self.transform is None else centred @ self.transform)
+        )
+        spelling, pieces = known.directions(sources.spelling), known.directions(sources.pieces)
+        trust = torch.sigmoid((sources.resemblance - settings.resemblance) / settings.resemblance_width)
+        read_any = (sources.contexts > 0).float()
+        weight = torch.stack(
+            [
+                read_any,
+                torch.where(read_any > 0, settings.spelling * trust, torch.ones_like(trust)),
+                torch.where(read_any > 0, settings.pieces, settings.pieces_alone),
+            ],
+            dim=1,
+        )
+        vectors = known.at(
+            weight[:, 0:1] * moved + weight[:, 1:2] * spelling + weight[:, 2:3] * pieces, settings.scale
+        )
+        nothing = (read_any == 0) & (sources.resemblance < _LEAST_RESEMBLANCE)
+        share = weight[:, 0] / weight.sum(dim=1)
+        return vectors, torch.where(nothing, torch.full_like(share, float("nan")), share)
+
+    @classmethod
+    def fit(
+        cls,
+        lm: LanguageModel,
+        store: Store,
+        settings: LearnerSettings | None = None,
+        *,
+        words: int = 15_000,
+        contexts: int = 16,
+        min_count: int = 50,
+        leave_out: Sequence[str] = (),
+        seed: int = 0,
+    ) -> WordLearner:
+        """Fit the matrix: mimicking, in closed form.
+
+        For known words of the store, A minimises the squared distance between A times the reading of some
+        contexts, in which the word itself may not be expected, and the model's own embedding.
+
+        :param words: learn from at most so many words, drawn at random.
+        :param contexts: read so many contexts of each.
+        :param leave_out: words that must not be learned from, such as those of a test.
+        """
+        learner = cls(lm, settings)
+        if store.settings.lower_case != lm.lower_case:
+            raise InputError("the store and the model differ in lower-casing; build the store with --model")
+        chosen = training_words(lm, store, words, min_count, set(leave_out), seed)
+        masked = contexts_of_words(lm.tokens, store, chosen, limit=contexts, length=learner._length())
+        learner.fit_on(chosen, masked)
+        learner.fitted |= {"contexts": contexts, "min_count": min_count, "seed": seed}
+        return learner
+
+    def fit_on(self, words: Sequence[str], masked: MaskedContexts, limit: int | None = None) -> None:
+        """Fit the matrix on known words whose contexts have been prepared.
+
+        The words are masked, never shown: whole as they are, they would give themselves away.
+        """
+        tokens = [self.lm.whole_words[word] for word in words]
+        readings = read(self.lm, self.known, masked, forbidden=tokens)
+        inputs = pool(readings, self.known, masked, limit) - self.known.mean
+        targets = self.lm.embeddings[torch.tensor(tokens, device=self.lm.device)].float() - self.known.mean
+        self.transform, cosine, penalty = ridge(inputs, targets)
+        self.fitted = {"words": len(words), "held_out_cosine": cosine, "penalty": penalty}
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the learner as a folder."""
+        from safetensors.torch import save_file
+
+        with whole_folder(folder) as temporary:
+            tensors = {} if self.transform is None else {"transform": self.transform.cpu().half()}
+            save_file(tensors, temporary / "model.safetensors", metadata={"format": "pt"})
+            write_json(
+                temporary / "config.json",
+                {
+                    "format": FORMAT,
+                    "model": Path(self.lm.name).name,
+                    "fingerprint": self.lm.fingerprint,
+                    "dim": self.lm.dim,
+                    "settings": asdict(self.settings),
+                    "fitted": self.fitted,
+                },
+            )
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path, lm: LanguageModel) -> WordLearner:
+        """Load a folder written by :meth:`save_pretrained`, for the language model it was fitted for."""
+        from safetensors.torch import load_file
+
+        folder = Path(folder)
+        config = read_json(folder / "config.json") if (folder / "config.json").is_file() else {}
+        if config.get("format") != FORMAT:
+            raise InputError(
+                f"{folder} is not a learner; make one with rarewords mimic train --preset readings"
+            )
+        if config["fingerprint"] != lm.fingerprint:
+            raise InputError(
+                f"{folder} was fitted for the model {config['model']}, not for {lm.name}; "
+                "its vectors would mean nothing there"
+            )
+        transform = load_file(folder / "model.safetensors").get("transform")
+        learner = cls(lm, LearnerSettings.from_dict(config["settings"]), transform)
+        learner.fitted = config["fitted"]
+        return learner
+
+    @cached_property
+    def _resembling(self) -> Resembling:
+        return Resembling(self.lm, self.known, self.settings.temperature)
+
+    def _length(self) -> int:
+        # Room for the word and the slash, should it be shown.
+        return min(self.settings.length, self.lm.max_length - 16)
+
+    def _readings(self, words: Sequence[str], masked: MaskedContexts) -> Tensor:
+        shown = self.lm.tokens.pieces_of(list(words)) if self.settings.shown else None
+        return read(self.lm, self.known, masked, shown=shown)
+
+    def _sources(
+        self, words: Sequence[str], reading: Tensor, masked: MaskedContexts, limit: int | None = None
+    ) -> Sources:
+        spelling, resemblance = self._resembling.of(words)
+        counts = torch.from_numpy(masked.counts).to(self.lm.device)
+        counts = counts if limit is None else counts.clamp(max=limit)
+        alone = counts == 0
+        wanted = torch.full_like(alone, self.settings.pieces > 0) | (alone & (self.settings.pieces_alone > 0))
+        return Sources(reading, counts, spelling, resemblance, self._pieces(words, wanted.cpu().numpy()))
+
+    def _pieces(self, words: Sequence[str], wanted: np.ndarray) -> Tensor:
+        """One-token approximations of the words that are asked for; the mean where there is none."""
+        from rarewords.ota import approximate
+
+        result = self.known.mean.repeat(len(words), 1)
+        asked = [word for word, yes in zip(words, wanted, strict=True) if yes]
+        if asked:
+            made = approximate(self.lm, asked, keep_single=True).vectors
+            place = {word: row for row, word in enumerate(words)}
+            rows = [place[word] for word in made.words if word in place]
+            chosen = [at for at, word in enumerate(made.words) if word in place]
+            result[rows] = torch.from_numpy(made.matrix[chosen]).to(result)
+        return result
+
+    def _infer_some(
+        self, words: Sequence[str], store: Store, limit: int | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        most = min(self.settings.contexts, limit or self.settings.contexts)
+        masked = contexts_of_words(self.lm.tokens, store, words, limit=most, length=self._length())
+        vectors, share = self.combine(self.sources(words, masked))
+        return vectors.cpu().numpy(), share.cpu().numpy(), masked.counts
+
+    def _recipe(self) -> dict[str, Any]:
+        return {
+            "method": "learner",
+            "model": Path(self.lm.name).name,
+            "fingerprint": self.lm.fingerprint,
+            "learner": asdict(self.settings),
+            "fitted": self.fitted,
+        }
+
+
+_NOTHING = "no sentence and no known word that resembles it; give sentences that contain it"
+
+
+def bundled_learner() -> Path | None:
+    """The learner that ships for the bundled model."""
+    from importlib.resources import files
+
+    folder = Path(str(files("rarewords") / "assets" / "minilm-learner"))
+    return folder if (folder / "config.json").is_file() else None
