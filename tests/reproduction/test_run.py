@@ -47,6 +47,16 @@ def test_every_part_has_results_of_the_right_shape(done, settings):
     comparison = results["main"]["comparison"]
     assert comparison["results"] == ["pieces", "AM+context", "AM+context, mixed"]
     assert {cell["relation"] for cell in comparison["cells"]} == {*RELATIONS, "all"}
+    beyond = results["beyond"]
+    labels = ["pieces", "AM+context", "WordLearner", "WordLearner, mixed"]
+    assert beyond["comparison"]["results"] == labels
+    # The same entries as in the main table, so the same figures for what both have.
+    for one, other in zip(comparison["cells"], beyond["comparison"]["cells"], strict=True):
+        assert [cell["mean"] for cell in one["mrr"]][:2] == [cell["mean"] for cell in other["mrr"]][:2]
+    for queries, sides in ((results["examples"]["queries"], labels[:2]), (beyond["queries"], labels[:3])):
+        assert {one["word"] for one in queries} >= {"unaccessible", "unicycle", "salsify", "resigntaion"}
+        assert all([side["label"] for side in one["sides"]] == sides for one in queries)
+        assert sum(one["kind"] == "lot" for one in queries) == len(RELATIONS)
 
 
 def test_the_mixture_takes_each_entry_from_one_of_the_two(done):
@@ -76,7 +86,7 @@ def test_words_of_one_piece_keep_their_answers(done, lm):
 def test_conclusions_follow_from_the_results(done):
     claims = {claim.statement: claim for claim in done[1].claims}
     assert len(claims) >= 18
-    assert {claim.part for claim in claims.values()} == set(PARTS)
+    assert {claim.part for claim in claims.values()} == {n for n, part in PARTS.items() if not part.beyond}
     assert all(claim.published and claim.source for claim in claims.values())
     ota = done[1].results["ota"]
     claim = claims["The difference between the two at their best is significant."]
@@ -94,7 +104,7 @@ def test_the_report_needs_nothing_but_itself_and_says_it_is_a_sample(done):
     assert "@import" not in page
     assert "url(" not in page
     assert "This is a run of the sample" in page
-    assert page.count('src="data:image/svg+xml;base64,') == 5
+    assert page.count('src="data:image/svg+xml;base64,') == 6
     for name, part in PARTS.items():
         assert f'<section id="{name}"' in page
         assert part.title in page
@@ -102,7 +112,7 @@ def test_the_report_needs_nothing_but_itself_and_says_it_is_a_sample(done):
     for text in ("Where and why ours differs", "What it cost", "rarewords reproduce", "Probing with OTA"):
         assert text in page
     figures = sorted(path.name for path in (folder / "figures").iterdir())
-    names = ["ablation", "heatmap", "main", "methods", "ota"]
+    names = ["ablation", "beyond", "heatmap", "main", "methods", "ota"]
     assert figures == [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
     markdown = (folder / "report.md").read_text("utf-8")
     assert f"![{'Heat map of ranks by counts'}](figures/heatmap.svg)" in markdown

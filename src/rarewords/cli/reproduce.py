@@ -16,7 +16,9 @@ def reproduce(
     out: Annotated[Path, typer.Option("--out", "-o", help="A folder for report, results and stages.")],
     parts: Annotated[
         list[str] | None,
-        typer.Argument(help="all, ota, methods, heatmap, ablation, main, examples; several are fine."),
+        typer.Argument(
+            help="all, ota, methods, heatmap, ablation, main, examples, beyond; several are fine."
+        ),
     ] = None,
     model: Model = "default",
     quick: Annotated[
@@ -27,6 +29,9 @@ def reproduce(
     ] = None,
     targets: Annotated[
         Path | None, typer.Option(help="Vectors made by `rarewords ota`; words they lack are approximated.")
+    ] = None,
+    learner: Annotated[
+        Path | None, typer.Option(help="A fitted WordLearner for part `beyond`; the model's own by default.")
     ] = None,
     ota_preset: Annotated[
         str, typer.Option(help="How words of several pieces are approximated: fast or paper.")
@@ -48,6 +53,7 @@ def reproduce(
     """
     from rarewords.corpus.store import Store
     from rarewords.lm import LanguageModel
+    from rarewords.mimic.learner import WordLearner
     from rarewords.probe.dataset import Dataset
     from rarewords.reproduction.claims import counted
     from rarewords.reproduction.run import check_parts, command_line
@@ -69,19 +75,22 @@ def reproduce(
         "out": out,
         "sample": None if size == "full" else size,
         "targets": targets,
+        "learner": learner,
         "ota-preset": None if ota_preset == "fast" else ota_preset,
         "data": None if data == "default" else Path(data),
         "seeds": None if seeds == 1 else seeds,
         "seed": seed or None,
     }
+    lm = LanguageModel.from_pretrained(model, device=device)
     done = run(
-        LanguageModel.from_pretrained(model, device=device),
+        lm,
         store,
         out,
         parts=asked,
         settings=settings,
         dataset=dataset,
         targets=ready,
+        learner=WordLearner.from_pretrained(learner, lm) if learner is not None else None,
         command=command_line(asked, options),
     )
     if as_json:

@@ -6,7 +6,7 @@ import hashlib
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from rarewords.corpus.store import Store
 from rarewords.errors import InputError
 from rarewords.files import read_json, write_json
 from rarewords.lm import LanguageModel
+from rarewords.mimic.learner import WordLearner
 from rarewords.mimic.mimicking import InferredWords, PreparedContexts
 from rarewords.mimic.train import EpochReport
 from rarewords.ota.run import approximate
@@ -58,6 +59,7 @@ class Laboratory:
     """The shared inputs and stages of a reproduction.
 
     :param targets: one-token approximations made beforehand; words they lack are approximated here.
+    :param learner: our own method; the one for this model when none is given.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Laboratory:
         settings: ReproduceSettings,
         workshop: Workshop,
         targets: WordVectors | None = None,
+        learner: WordLearner | None = None,
     ) -> None:
         if store.settings.lower_case != lm.lower_case:
             raise InputError("the store and the model differ in lower-casing; build the store with --model")
@@ -78,6 +81,7 @@ class Laboratory:
             dataset, size.dev_entries, size.test_entries, settings.seed, smallest_cell=size.smallest_cell
         )
         self._targets = _fitting(targets, lm)
+        self._learner = learner
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -95,6 +99,22 @@ class Laboratory:
     @property
     def _model(self) -> dict[str, Any]:
         return {"model": self.lm.fingerprint, "dtype": str(self.lm.dtype).removeprefix("torch.")}
+
+    @cached_property
+    def learner(self) -> WordLearner:
+        """Our own method for this model."""
+        return self._learner or WordLearner.for_model(self.lm)
+
+    @cached_property
+    def learner_identity(self) -> dict[str, Any]:
+        """What its vectors depend on, besides the model and the contexts."""
+        matrix = self.learner.transform
+        summed = None if matrix is None else hashlib.sha256(matrix.cpu().numpy().tobytes()).hexdigest()
+        return {
+            "settings": asdict(self.learner.settings),
+            "fitted": dict(self.learner.fitted),
+            "matrix": summed,
+        }
 
     @cached_property
     def keywords(self) -> list[str]:
@@ -150,7 +170,7 @@ class Laboratory:
             write_json(folder / "left_out.json", [str(note) for note in made.left_out])
 
         folder = self.workshop.stage("One-token approximation", recipe, make)
-        made = _load(folder / "vectors.safetensors")
+        made = load_vectors(folder / "vectors.safetensors")
         if ready is None:
             return made
         return ready.subset(word for word in words if word in ready).merge(made)
@@ -231,7 +251,7 @@ class Laboratory:
             write_json(folder / "history.json", [vars(report) for report in mimic.history])
 
         folder = self.workshop.stage(f"Training {title_of(configuration)}, seed {seed}", recipe, make)
-        vectors = {epoch: _load(folder / f"epoch-{epoch}.safetensors") for epoch in epochs}
+        vectors = {epoch: load_vectors(folder / f"epoch-{epoch}.safetensors") for epoch in epochs}
         return Training(read_json(folder / "history.json"), vectors, read_json(folder / "refused.json"))
 
     def _probe(
@@ -284,8 +304,8 @@ def _reached(checkpoint: Path) -> int:
     return int(read_json(note)["epoch"]) if note.is_file() else 0
 
 
-def _load(path: Path) -> WordVectors:
-    # Into memory: a mapped file cannot be written to, which torch warns of.
+def load_vectors(path: Path) -> WordVectors:
+    """Vectors in memory: a mapped file cannot be written to, which torch warns of."""
     mapped = WordVectors.load(path)
     return WordVectors(mapped.words, np.array(mapped.matrix), mapped.settings)
 

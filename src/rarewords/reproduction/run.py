@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from rarewords.corpus.store import Store
 from rarewords.errors import InputError
 from rarewords.files import read_json, write_json
 from rarewords.lm import LanguageModel
+from rarewords.mimic.learner import WordLearner
 from rarewords.probe.dataset import Dataset
 from rarewords.progress import message
 from rarewords.reproduction.claims import Claim
@@ -48,6 +49,7 @@ def reproduce(
     settings: ReproduceSettings | None = None,
     dataset: Dataset | None = None,
     targets: WordVectors | None = None,
+    learner: WordLearner | None = None,
     command: str | None = None,
 ) -> Reproduction:
     """Run experiments of the paper and write their report.
@@ -58,6 +60,7 @@ def reproduce(
     :param parts: names of ``PARTS``, or ``all``.
     :param settings: the paper's sizes when there are none.
     :param targets: one-token approximations made beforehand.
+    :param learner: our own method, for part ``beyond``; the one for this model when none is given.
     :param command: what was typed, for the report.
     """
     out = Path(out)
@@ -66,13 +69,13 @@ def reproduce(
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file, not a folder; choose another folder")
     workshop = Workshop(out / "stages")
-    lab = Laboratory(lm, store, dataset or Dataset.load(), settings, workshop, targets)
-    identity = digest(lab.identity)
+    lab = Laboratory(lm, store, dataset or Dataset.load(), settings, workshop, targets, learner)
+    identities = {name: _identity(lab, name) for name in PARTS}
     for number, name in enumerate(chosen, 1):
         message(f"Part {number} of {len(chosen)}: {PARTS[name].title}")
         result = PARTS[name].run(lab, out / "results")
-        write_json(out / "results" / f"{name}.json", {"identity": identity, "result": result})
-    results = _results(out / "results", identity)
+        write_json(out / "results" / f"{name}.json", {"identity": identities[name], "result": result})
+    results = _results(out / "results", identities)
     with workshop.timed("Facts about the inputs"):
         facts = facts_of(lab)
     report = Report(
@@ -109,12 +112,18 @@ def command_line(parts: Sequence[str], options: dict[str, Any]) -> str:
     return " ".join(shlex.quote(word) for word in words)
 
 
-def _results(folder: Path, identity: str) -> dict[str, dict[str, Any]]:
+def _identity(lab: Laboratory, name: str) -> str:
+    """What a part's result depends on."""
+    own = {"learner": lab.learner_identity} if PARTS[name].beyond else {}
+    return digest({**lab.identity, **own})
+
+
+def _results(folder: Path, identities: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """The parts of this run and of earlier runs with the same inputs and settings."""
     found = {}
     for name in PARTS:
         if (folder / f"{name}.json").is_file():
             kept = read_json(folder / f"{name}.json")
-            if kept["identity"] == identity:
+            if kept["identity"] == identities[name]:
                 found[name] = kept["result"]
     return found
