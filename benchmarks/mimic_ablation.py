@@ -21,35 +21,13 @@ import torch
 
 from rarewords import LanguageModel, WordVectors, progress
 from rarewords.corpus.store import Store
-from rarewords.mimic.mimicking import AttentiveMimicking, PreparedContexts
+from rarewords.mimic.mimicking import InferredWords, PreparedContexts
 from rarewords.mimic.settings import MimicSettings, preset
 from rarewords.mimic.train import EpochReport
-from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
+from rarewords.probe.dataset import Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
-from rarewords.probe.result import ProbeResult
-
-CONFIGURATIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "am": ("am", {}),
-    "am+context": ("am+context", {}),
-    "no-ota": ("am", {}),
-    "no-form": ("am", {"form": False}),
-    "no-context": ("am", {"context": False}),
-    "no-attention": ("am+context", {"attention": False}),
-    "centre": ("am+context", {"centre": True}),
-    "skip-frequent": ("am+context", {"skip_frequent": 200}),
-    "form-dropout": ("am+context", {"form_dropout": 0.3}),
-    "decay": ("am+context", {"learning_rate": 0.003, "final_learning_rate": 0.0003}),
-    "all-beside": (
-        "am+context",
-        {
-            "centre": True,
-            "skip_frequent": 200,
-            "form_dropout": 0.3,
-            "learning_rate": 0.003,
-            "final_learning_rate": 0.0003,
-        },
-    ),
-}
+from rarewords.reproduction.configurations import CONFIGURATIONS, train_configuration
+from rarewords.reproduction.results import flat_figures
 
 
 def main() -> None:
@@ -84,7 +62,7 @@ def main() -> None:
         {
             "model": name,
             "configuration": "pieces",
-            **figures(evaluate(lm, dataset, EvalSettings(subset="dev"))),
+            **flat_figures(evaluate(lm, dataset, EvalSettings(subset="dev"))),
         },
     )
     for seed in asked.seeds:
@@ -92,7 +70,7 @@ def main() -> None:
             base, changes = CONFIGURATIONS[configuration]
             settings = preset(base, **{**changes, "epochs": asked.epochs, "seed": seed, "held_out": 0.02})
             run = Run(lm, store, dataset, prepared, dev, keywords, asked, name, configuration, settings)
-            run.train(None if configuration == "no-ota" else targets)
+            run.train(targets)
 
 
 @dataclass
@@ -110,10 +88,17 @@ class Run:
     configuration: str
     settings: MimicSettings
 
-    def train(self, targets: WordVectors | None) -> None:
+    def train(self, targets: WordVectors) -> None:
         started = time.perf_counter()
-        mimic = AttentiveMimicking.fit(
-            self.lm, self.store, targets, self.settings, prepared=self.prepared, after_epoch=self.after_epoch
+        mimic = train_configuration(
+            self.lm,
+            self.store,
+            targets,
+            self.configuration,
+            self.settings,
+            prepared=self.prepared,
+            words_after=lambda epoch: self.dev if epoch in (5, self.settings.epochs) else [],
+            keep=self.measure,
         )
         seconds = time.perf_counter() - started
         title = f"{self.name}-{self.configuration}-{self.settings.seed}"
@@ -132,34 +117,25 @@ class Run:
             result.save(self.asked.out / f"{title}.json.gz")
             speed = {"words_per_second": len(inferred.vectors) / made, "refused": len(inferred.refused)}
             self.record(
-                {"set": "all", "epoch": self.settings.epochs, "seconds": seconds, **speed, **figures(result)}
+                {
+                    "set": "all",
+                    "epoch": self.settings.epochs,
+                    "seconds": seconds,
+                    **speed,
+                    **flat_figures(result),
+                }
             )
         if self.configuration in self.asked.save:
             mimic.save_pretrained(self.asked.out / f"{title}-mimic", packed=True)
 
-    def after_epoch(self, report: EpochReport, mimic: AttentiveMimicking) -> None:
-        progress.message(f"{self.configuration} {report}")
-        if report.epoch not in (5, self.settings.epochs):
-            return
-        inferred = mimic.infer_words(self.dev, self.store, prepared=self.prepared)
+    def measure(self, report: EpochReport, made: InferredWords) -> None:
         settings = EvalSettings(method="vectors", subset="dev")
-        result = evaluate(self.lm, self.dataset, settings, vectors=inferred.vectors)
-        self.record({"set": "dev", **vars(report), **figures(result)})
+        result = evaluate(self.lm, self.dataset, settings, vectors=made.vectors)
+        self.record({"set": "dev", **vars(report), **flat_figures(result)})
 
     def record(self, values: dict[str, Any]) -> None:
         about = {"model": self.name, "configuration": self.configuration, "seed": self.settings.seed}
         record(self.asked.out, {**about, **values})
-
-
-def figures(result: ProbeResult) -> dict[str, Any]:
-    """MRR overall, by frequency, and by relation and frequency."""
-    cells = {"MRR": result.mrr}
-    for relation in ("all", *RELATIONS):
-        for band in BANDS:
-            cell = result.cell(relation, band)
-            if cell is not None:
-                cells[f"{relation} {band}"] = round(cell.mrr.mean, 4)
-    return cells
 
 
 def record(out: Path, values: dict[str, Any]) -> None:

@@ -134,11 +134,11 @@ def test_converged_words_leave_and_cost_nothing_more(lm):
     assert full.distances[0] <= short.distances[0]
 
 
-def test_averaging_over_contexts_beats_solving_for_a_few_in_contexts_not_seen(lm):
+def test_averaging_over_contexts_keeps_more_answers_than_solving_for_a_few(lm):
     solved = approximate(lm, WORDS, replace(SMALL, solver="lbfgs", iterations=25)).vectors
     averaged = approximate(lm, WORDS, replace(SMALL, averaging_steps=120)).vectors
-    unseen = {name: held_out_distance(lm, WORDS, v).mean() for name, v in (("s", solved), ("a", averaged))}
-    assert unseen["a"] < unseen["s"]
+    overlap = answer_overlap(lm, WORDS, {"solved": solved, "averaged": averaged})
+    assert overlap["averaged"].mean > overlap["solved"].mean
     # and the vectors stay about as long as the model's own
     own = lm.embeddings[list(lm.whole_words.values())].norm(dim=1).mean().item()
     assert np.linalg.norm(averaged.matrix, axis=1).max() < 2 * own

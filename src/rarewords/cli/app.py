@@ -17,6 +17,7 @@ from rarewords.cli.ask import ask
 from rarewords.cli.demo import demo
 from rarewords.cli.inject import inject
 from rarewords.cli.ota import ota
+from rarewords.cli.reproduce import reproduce
 from rarewords.cli.scan import scan
 from rarewords.cli.serve import serve
 from rarewords.cli.teach import teach
@@ -67,6 +68,7 @@ app.command("demo")(demo)
 app.command("serve")(serve)
 app.add_typer(wnlampro, name="wnlampro")
 app.add_typer(ota, name="ota")
+app.command("reproduce")(reproduce)
 
 
 def main() -> None:

@@ -115,7 +115,7 @@ class Store:
 
     def find(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
         """The number of each word in the vocabulary, -1 where the text does not have it. *Shape:* (words,)"""
-        words = ["" if any(c.isspace() for c in word) else word for word in words]
+        words = [word if word.split() == [word] else "" for word in words]  # none has a space in it
         if self.settings.lower_case and words:
             words = ch.fold("\n".join(words)).split("\n")
         if not words or not len(self):

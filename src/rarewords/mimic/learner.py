@@ -235,7 +235,9 @@ class WordLearner:
         from safetensors.torch import save_file
 
         with whole_folder(folder) as temporary:
-            tensors = {} if self.transform is None else {"transform": self.transform.cpu().half()}
+            tensors = (
+                {} if self.transform is None else {"transform": self.transform.cpu().half().contiguous()}
+            )
             save_file(tensors, temporary / "model.safetensors", metadata={"format": "pt"})
             write_json(
                 temporary / "config.json",
@@ -279,8 +281,12 @@ class WordLearner:
         return min(self.settings.length, self.lm.max_length - 16)
 
     def _readings(self, words: Sequence[str], masked: MaskedContexts) -> Tensor:
-        shown = self.lm.tokens.pieces_of(list(words)) if self.settings.shown else None
-        return read(self.lm, self.known, masked, shown=shown)
+        kinds = ("masked", "shown") if self.settings.reading == "both" else (self.settings.reading,)
+        pieces = self.lm.tokens.pieces_of(list(words))
+        readings = [
+            read(self.lm, self.known, masked, shown=pieces if kind == "shown" else None) for kind in kinds
+        ]
+        return readings[0] if len(readings) == 1 else (readings[0] + readings[1]) / 2
 
     def _sources(self, words: Sequence[str], reading: Tensor, contexts: np.ndarray) -> Sources:
         spelling, resemblance = self._resembling.of(words)

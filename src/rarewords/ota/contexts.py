@@ -46,9 +46,12 @@ def _shift(number: Tensor, bits: int) -> Tensor:
     return (number >> bits) & ((1 << (64 - bits)) - 1)
 
 
+_DRAWN = -1  # a place for a random word
+
+
 @dataclass(frozen=True)
 class Frame:
-    """What stands around a word: ``before``, a random word or none, the word, another or none, ``after``.
+    """What stands around a word: token ids before and after it, -1 where a random word is drawn.
 
     All on the model's device, so that making sequences never waits for a copy.
 
@@ -63,23 +66,29 @@ class Frame:
 
     @classmethod
     def of(cls, model: LanguageModel, contexts: str) -> Frame:
-        """The frame of ``random`` or ``static`` contexts for a model."""
+        """The frame of ``static``, ``random`` or ``masked`` contexts for a model."""
         start, end = model.tokens.special_tokens
-        fillers = sorted(model.whole_words.values()) if contexts == "random" else []
-        if contexts == "random" and not fillers:
+        stop = (*model.pieces("."), *end)
+        fillers = sorted(model.whole_words.values()) if contexts != "static" else []
+        if contexts != "static" and not fillers:
             raise InputError(f"{model.name} has no whole words to draw contexts from; use contexts=static")
-        parts = (start, (*model.pieces("."), *end), fillers)
+        before, after = {
+            "static": (start, stop),
+            "random": ((*start, _DRAWN), (_DRAWN, *stop)),
+            "masked": ((*start, _DRAWN), (_DRAWN, model.tokens.tokenizer.mask_token_id, _DRAWN, *stop)),
+        }[contexts]
+        parts = (before, after, fillers)
         return cls(*(torch.tensor(part, dtype=torch.long, device=model.device) for part in parts))
 
     @property
     def left(self) -> int:
         """How many places are left of the word."""
-        return len(self.before) + (len(self.fillers) > 0)
+        return len(self.before)
 
     @property
     def places(self) -> int:
         """How many places there are besides the word."""
-        return self.left + len(self.after) + (len(self.fillers) > 0)
+        return len(self.before) + len(self.after)
 
     def sequences(self, pieces: Tensor, keys: Tensor, counters: Tensor) -> Tensor:
         """Token ids of each word in the contexts number ``counters``, the first context of all words first.
@@ -90,12 +99,13 @@ class Frame:
         :return: *Shape:* (contexts * words, places + pieces)
         """
         words, contexts = len(pieces), len(counters)
-        middle = pieces.repeat(contexts, 1)
-        before, after = (part.expand(len(middle), -1) for part in (self.before, self.after))
-        parts = [before, middle, after]
-        if len(self.fillers):
-            pairs = torch.stack([2 * counters, 2 * counters + 1], dim=1).flatten()
-            drawn = self.fillers[draw(keys, pairs, len(self.fillers))].view(contexts, 2, words)
-            parts.insert(1, drawn[:, 0].reshape(-1, 1))
-            parts.insert(3, drawn[:, 1].reshape(-1, 1))
-        return torch.cat(parts, dim=1)
+        around = torch.cat([self.before, self.after]).repeat(contexts * words, 1)
+        drawn = around[0] == _DRAWN if len(around) else around.new_zeros(0, dtype=torch.bool)
+        if len(self.fillers) and len(around):
+            slots = drawn.nonzero()[:, 0]
+            numbers = (
+                len(slots) * counters[:, None] + torch.arange(len(slots), device=keys.device)
+            ).flatten()
+            found = self.fillers[draw(keys, numbers, len(self.fillers))].view(contexts, len(slots), words)
+            around[:, slots] = found.transpose(1, 2).reshape(-1, len(slots))
+        return torch.cat([around[:, : self.left], pieces.repeat(contexts, 1), around[:, self.left :]], dim=1)

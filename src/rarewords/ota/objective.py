@@ -30,12 +30,15 @@ class Objective:
     side: str
 
     @classmethod
-    def of(cls, model: LanguageModel, settings: OtaSettings) -> Objective:
-        """The objective that settings ask for, with the model's layers checked."""
+    def of(cls, model: LanguageModel, settings: OtaSettings, contexts: str | None = None) -> Objective:
+        """The objective that settings ask for, with the model's layers checked.
+
+        :param contexts: others than those of the settings.
+        """
         layers = settings.layers or tuple(range(1, model.layers + 1))
         if max(layers) > model.layers:
             raise InputError(f"{model.name} has {model.layers} layers, so there is no layer {max(layers)}")
-        return cls(model, Frame.of(model, settings.contexts), layers, settings.side)
+        return cls(model, Frame.of(model, contexts or settings.contexts), layers, settings.side)
 
     @torch.no_grad()
     def targets(self, pieces: Tensor, keys: Tensor, counters: Tensor) -> Tensor:

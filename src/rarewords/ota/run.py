@@ -59,6 +59,18 @@ class Approximator:
         """What is shared by all words, fitted when first needed: words of several pieces may do without."""
         return Prior.fit(self.objective, self.settings, self._leave_out)
 
+    @cached_property
+    def _averaged(self) -> Objective:
+        """What is averaged over for words of several pieces."""
+        static = self.settings.contexts == "static"
+        return Objective.of(self.objective.model, self.settings, "static" if static else "masked")
+
+    @cached_property
+    def _spread(self) -> float:
+        """How far embeddings are from their mean: what a step of a given size means in this model."""
+        embeddings = self.objective.model.embeddings.float()
+        return float((embeddings - embeddings.mean(0)).norm(dim=1).mean())
+
     def batch(self, pieces: Sequence[Sequence[int]]) -> Batch:
         """Words of equally many pieces on the model's device."""
         device = self.objective.model.device
@@ -69,7 +81,8 @@ class Approximator:
         """The vectors of a batch."""
         if self.settings.solver == "auto" and batch.pieces.shape[1] > 1:
             mean = baseline(self.objective.model, batch.pieces, "avg")
-            return falling_adam(self.objective, batch, mean, self.settings, watch)
+            steps, rate = self.settings.averaging_steps, self.settings.averaging_rate * self._spread
+            return falling_adam(self._averaged, batch, mean, steps=steps, rate=rate, watch=watch)
         start = self.start(batch.pieces)
         if self.settings.solver == "adam":
             return adam(self.objective, batch, start, self.settings, watch)
@@ -125,7 +138,7 @@ def approximate(
     if not 0 <= shard[0] < shard[1]:
         raise InputError(f"shard {shard[0]} of {shard[1]} does not exist; shards count from 0")
     settings = settings or OtaSettings()
-    frame = Frame.of(model, settings.contexts)
+    frame = Frame.of(model, "masked")  # the longest: what fits there fits everywhere
     tasks, notes = sort_words(model, frame, words, keep_single=keep_single)
     tasks = [task for task in tasks if word_key(task.pieces, settings.seed) % shard[1] == shard[0]]
     recipe = _recipe(model, settings, method, [task.word for task in tasks])
@@ -198,7 +211,7 @@ def _default_batch(model: LanguageModel, settings: OtaSettings, pieces: int) -> 
         return 64
     free, _ = torch.cuda.mem_get_info(model.device)
     hidden = int(getattr(model.model.config, "hidden_size", model.dim))
-    tokens = settings.contexts_per_step * (6 + pieces)
+    tokens = settings.contexts_per_step * (8 + pieces)
     bytes_per_word = tokens * model.layers * hidden * 4 * 40
     return int(min(4096, max(1, free * 0.6 // bytes_per_word)))
 

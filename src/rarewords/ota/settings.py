@@ -7,7 +7,7 @@ from typing import Any
 
 from rarewords.errors import InputError
 
-CONTEXTS = ("random", "static")
+CONTEXTS = ("random", "static", "masked")
 STARTS = ("zero", "mean", "length", "vocabulary", "inverse")
 SIDES = ("both", "left", "right")
 SOLVERS = ("auto", "adam", "lbfgs")
@@ -19,7 +19,7 @@ class OtaSettings:
     """Everything the vectors depend on, besides the model and the word.
 
     :param contexts: ``random`` is ``[CLS] a _ b . [SEP]`` with random words a and b, ``static`` is
-        ``[CLS] _ . [SEP]``.
+        ``[CLS] _ . [SEP]``, ``masked`` is ``[CLS] a _ b [MASK] c . [SEP]``.
     :param start: ``zero``; ``mean`` of the pieces; ``length``, their mean weighted by their letters;
         ``vocabulary``, the mean of all whole words; ``inverse``, see :mod:`rarewords.ota.inverse`.
     :param layers: which layers' hidden states are compared, counted from 1; None takes all of them.
@@ -28,13 +28,15 @@ class OtaSettings:
     :param solver: ``adam``, ``lbfgs``, or ``auto``. One vector can do exactly what one piece does, so the
         distance of a one-piece word has a minimum of zero in any context, and ``auto`` finds it by ``lbfgs``
         on a few. What one vector cannot do for several pieces differs from context to context; there ``auto``
-        starts from the mean of the pieces and averages over new contexts, by Adam with a falling rate.
+        starts from the mean of the pieces and averages over new ``masked`` contexts, by Adam with a falling
+        rate: what the model answers is decided at the mask, so the vector must do there what the pieces do.
     :param iterations: the most steps of the solver.
     :param contexts_per_step: how many contexts each step looks at.
     :param fresh: draw new contexts every step; otherwise a word keeps its first ones, and what the pieces
         do in them is computed once. ``lbfgs`` needs contexts that stay.
     :param learning_rate: Adam's.
     :param averaging_steps: how many steps, each with new contexts, ``auto`` takes for several pieces.
+    :param averaging_rate: the rate it begins with, in units of what embeddings differ from their mean.
     :param tolerance: ``lbfgs`` is done with a word once five steps lower its distance by less than this
         fraction; 0 always takes all steps.
     :param inverse_words: how many one-piece words the inverse start is fitted on; None takes 16 for each
@@ -52,6 +54,7 @@ class OtaSettings:
     fresh: bool = False
     learning_rate: float = 5e-3
     averaging_steps: int = 100
+    averaging_rate: float = 5e-3
     tolerance: float = 0.02
     inverse_words: int | None = None
     curvature_probes: int = 2000
@@ -67,8 +70,9 @@ class OtaSettings:
                 raise InputError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.curvature_probes < 0:
             raise InputError(f"curvature_probes must not be negative, it is {self.curvature_probes}")
-        if not self.learning_rate > 0:
-            raise InputError(f"learning_rate must be above 0, not {self.learning_rate}")
+        for name in ("learning_rate", "averaging_rate"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} must be above 0, not {getattr(self, name)}")
         if not 0 <= self.tolerance < 1:
             raise InputError(f"tolerance must be from 0 to below 1, not {self.tolerance}")
         if self.layers is not None and (not self.layers or min(self.layers) < 0):

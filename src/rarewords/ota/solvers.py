@@ -144,7 +144,13 @@ def lbfgs(
 
 
 def falling_adam(
-    objective: Objective, batch: Batch, start: Tensor, settings: OtaSettings, watch: Watch | None = None
+    objective: Objective,
+    batch: Batch,
+    start: Tensor,
+    *,
+    steps: int,
+    rate: float,
+    watch: Watch | None = None,
 ) -> Solution:
     """Adam with new contexts at every step and a rate that falls to zero along half a cosine.
 
@@ -152,16 +158,14 @@ def falling_adam(
     contexts is not the best for all, and may be very long. Falling steps average over contexts instead.
 
     :param start: *Shape:* (words, dim)
+    :param rate: the rate of the first step.
     """
     vectors = start.detach().clone().requires_grad_()
-    optimizer = torch.optim.Adam(
-        [vectors], lr=settings.learning_rate, betas=_FALLING_BETAS, fused=vectors.is_cuda
-    )
+    optimizer = torch.optim.Adam([vectors], lr=rate, betas=_FALLING_BETAS, fused=vectors.is_cuda)
     counters = torch.zeros(1, dtype=torch.long, device=start.device)
     distances = torch.zeros(len(start), device=start.device)
-    steps = settings.averaging_steps
     for step in range(steps):
-        optimizer.param_groups[0]["lr"] = settings.learning_rate * (1 + math.cos(math.pi * step / steps)) / 2
+        optimizer.param_groups[0]["lr"] = rate * (1 + math.cos(math.pi * step / steps)) / 2
         targets = objective.targets(batch.pieces, batch.keys, counters)
         distances = objective.distance(vectors, targets, batch.keys, counters)
         optimizer.zero_grad()

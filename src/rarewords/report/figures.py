@@ -18,9 +18,9 @@ from rarewords.probe.result import METRICS, ProbeResult
 from rarewords.report.tables import relation_title
 
 # Colours that differ in lightness too, so that they survive a grey printer; one mark for each.
-_COLOURS = ("#1b3a5c", "#c8553d", "#2f8f6b", "#8a5fa8", "#c99a2e", "#5b8fb9", "#7a7a7a")
-_MARKS = ("o", "^", "s", "D", "v", "P", "X")
-_STYLE = {
+COLOURS = ("#1b3a5c", "#c8553d", "#2f8f6b", "#8a5fa8", "#c99a2e", "#5b8fb9", "#7a7a7a")
+MARKS = ("o", "^", "s", "D", "v", "P", "X")
+STYLE = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "axes.spines.top": False,
@@ -80,8 +80,8 @@ def heat_map(result: ProbeResult, relation: str = "cohyponym", highest_count: in
 def draw_heat_map(result: ProbeResult, path: str | Path, *, relation: str = "cohyponym") -> list[Path]:
     """Draw the heat map as PNG and SVG (or the one kind the name ends in); the files are returned."""
     table = heat_map(result, relation)
-    pyplot = _pyplot()
-    with pyplot.rc_context(_STYLE):
+    pyplot = load_pyplot()
+    with pyplot.rc_context(STYLE):
         figure, axes = pyplot.subplots(figsize=(5.6, 3.9), layout="constrained")
         shares = np.ma.masked_invalid(table.shares)
         image = axes.imshow(shares, origin="lower", aspect="auto", cmap=_greys(), vmin=0)
@@ -97,7 +97,7 @@ def draw_heat_map(result: ProbeResult, path: str | Path, *, relation: str = "coh
         bar.set_label("Share of the column's words")
         bar.outline.set_linewidth(0.6)
         _mark_best(axes, table.shares)
-        return _save(figure, Path(path), pyplot)
+        return save_figure(figure, Path(path), pyplot)
 
 
 def draw_methods(
@@ -107,11 +107,11 @@ def draw_methods(
     check_comparable(results)
     if metric not in METRICS:
         raise InputError(f"unknown metric {metric!r}; use {', '.join(METRICS)}")
-    if len(results) > len(_COLOURS):
-        raise InputError(f"a figure holds at most {len(_COLOURS)} results, not {len(results)}")
+    if len(results) > len(COLOURS):
+        raise InputError(f"a figure holds at most {len(COLOURS)} results, not {len(results)}")
     relation = "all" if relation == "all" else relation_name(relation)
-    pyplot = _pyplot()
-    with pyplot.rc_context(_STYLE):
+    pyplot = load_pyplot()
+    with pyplot.rc_context(STYLE):
         figure, axes = pyplot.subplots(figsize=(5.2, 3.5), layout="constrained")
         for number, result in enumerate(results):
             cells = [result.cell(relation, band) for band in BANDS]
@@ -123,8 +123,8 @@ def draw_methods(
                 [i + (number - (len(results) - 1) / 2) * 0.04 for i, _ in present],
                 [measure.mean for _, measure in present],
                 yerr=[0 if math.isnan(measure.error) else measure.error for _, measure in present],
-                color=_COLOURS[number],
-                marker=_MARKS[number],
+                color=COLOURS[number],
+                marker=MARKS[number],
                 markersize=5,
                 linewidth=1.4,
                 linestyle="-" if number == 0 else "--",
@@ -148,7 +148,7 @@ def draw_methods(
         axes.grid(axis="y", linewidth=0.4, color="#dddddd")
         axes.set_axisbelow(True)
         axes.legend(frameon=False, loc="upper left", fontsize=8.5)
-        return _save(figure, Path(path), pyplot)
+        return save_figure(figure, Path(path), pyplot)
 
 
 def _mark_best(axes: Any, shares: np.ndarray) -> None:
@@ -174,7 +174,8 @@ def _whole(end: float) -> str:
     return "beyond" if math.isinf(end) else f"{end:.0f}"
 
 
-def _pyplot() -> Any:
+def load_pyplot() -> Any:
+    """matplotlib without a screen, loaded when first drawn with."""
     import matplotlib
 
     matplotlib.use("Agg", force=False)
@@ -183,7 +184,8 @@ def _pyplot() -> Any:
     return pyplot
 
 
-def _save(figure: Any, path: Path, pyplot: Any) -> list[Path]:
+def save_figure(figure: Any, path: Path, pyplot: Any) -> list[Path]:
+    """Write PNG and SVG (or the one kind the name ends in), the same bytes for the same figure; close it."""
     known = {".png", ".svg"}
     if path.suffix and path.suffix not in known:
         raise InputError(f"{path}: figures are written as .png and .svg")

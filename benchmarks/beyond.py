@@ -1,0 +1,296 @@
+"""Everything tried beyond the paper, on WNLaMPro: chosen on dev, reported on test.
+
+    PYTHONPATH=src python benchmarks/beyond.py OUT --model M --name NAME --corpus STORE
+
+One line a measurement goes to OUT/NAME.jsonl as it comes. The combinations are measured on dev; the best
+single vector and the best use of a slash, by the rule of ``score``, are then measured on all entries, the
+former for every seed, with the two controls of the slash, and on dev by the number of contexts. Words of one
+piece keep their embedding; a word without contexts goes by its spelling in every combination.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rarewords import LanguageModel, Store, WordVectors, approximate, progress
+from rarewords.mimic.fitting import training_words
+from rarewords.mimic.learner import Sources, WordLearner
+from rarewords.mimic.learner_settings import LearnerSettings
+from rarewords.mimic.masked import MaskedContexts, contexts_of_words
+from rarewords.mimic.readings import pool, read
+from rarewords.mimic.resembling import Resembling
+from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
+from rarewords.probe.evaluate import EvalSettings, evaluate
+from rarewords.probe.result import ProbeResult
+
+SEEDS = (0, 1)
+NUMBERS = (1, 2, 4, 8, 16, 32)
+TRAINING_WORDS, TRAINING_CONTEXTS = 12_000, 16
+BASE: dict[str, Any] = {"spelling": 0.0, "scale": 1.0}
+
+# name: reading (masked, shown or both), whether A is fitted, changes of settings, slash
+COMBINATIONS: dict[str, tuple[str, bool, dict[str, Any], bool]] = {
+    "masked": ("masked", False, {}, False),
+    "masked, A": ("masked", True, {}, False),
+    "shown": ("shown", False, {}, False),
+    "shown, A": ("shown", True, {}, False),
+    "shown, A, scale .85": ("shown", True, {"scale": 0.85}, False),
+    "shown, A, scale 1.15": ("shown", True, {"scale": 1.15}, False),
+    "shown, A, scale 1.3": ("shown", True, {"scale": 1.3}, False),
+    "both, A": ("both", True, {}, False),
+    "both, A, scale 1.15": ("both", True, {"scale": 1.15}, False),
+    "shown, A, spelling .5": ("shown", True, {"spelling": 0.5}, False),
+    "shown, spelling .5": ("shown", False, {"spelling": 0.5}, False),
+    "shown, A, spelling 1": ("shown", True, {"spelling": 1.0}, False),
+    "shown, A, spelling .5 from .6": ("shown", True, {"spelling": 0.5, "resemblance": 0.6}, False),
+    "shown, A, spelling .5 from .4": ("shown", True, {"spelling": 0.5, "resemblance": 0.4}, False),
+    "both, A, spelling .5": ("both", True, {"spelling": 0.5}, False),
+    "both, A, spelling .5, scale 1.15": ("both", True, {"spelling": 0.5, "scale": 1.15}, False),
+    "shown, A, pieces .3": ("shown", True, {"pieces": 0.3}, False),
+    "shown, A, spelling .5, pieces .3": ("shown", True, {"spelling": 0.5, "pieces": 0.3}, False),
+    "both, A, spelling .5, pieces .3": ("both", True, {"spelling": 0.5, "pieces": 0.3}, False),
+    "both, A, spelling .5, pieces .5": ("both", True, {"spelling": 0.5, "pieces": 0.5}, False),
+    "both, A, spelling .5, pieces .3, alone .5": (
+        "both",
+        True,
+        {"spelling": 0.5, "pieces": 0.3, "pieces_alone": 0.5},
+        False,
+    ),
+    "both, A, spelling .5, alone .5": ("both", True, {"spelling": 0.5, "pieces_alone": 0.5}, False),
+    "slash masked": ("masked", False, {}, True),
+    "slash masked, A": ("masked", True, {}, True),
+    "slash shown, A": ("shown", True, {}, True),
+    "slash both, A": ("both", True, {}, True),
+    "slash both, A, spelling .5": ("both", True, {"spelling": 0.5}, True),
+    "slash masked, A, spelling .5": ("masked", True, {"spelling": 0.5}, True),
+    "slash both, A, spelling .5, scale .85": ("both", True, {"spelling": 0.5, "scale": 0.85}, True),
+}
+
+
+@dataclass
+class Words:
+    """Some keywords with everything known of them."""
+
+    words: list[str]
+    masked: MaskedContexts
+    readings: dict[str, Tensor]
+    spelling: Tensor
+    resemblance: Tensor
+    pieces: Tensor
+
+    def sources(self, learner: WordLearner, reading: str, limit: int | None = None) -> Sources:
+        names = ("masked", "shown") if reading == "both" else (reading,)
+        pooled = torch.stack([pool(self.readings[name], learner.known, self.masked, limit) for name in names])
+        counts = torch.from_numpy(self.masked.counts).to(learner.lm.device)
+        counts = counts if limit is None else counts.clamp(max=limit)
+        return Sources(pooled.mean(0), counts, self.spelling, self.resemblance, self.pieces)
+
+
+class Trial:
+    """One model's measurements."""
+
+    def __init__(self, asked: argparse.Namespace) -> None:
+        self.asked, self.started = asked, time.perf_counter()
+        self.lm = LanguageModel.from_pretrained(asked.model)
+        self.store, self.dataset = Store.open(asked.corpus), Dataset.load()
+        if asked.limit:
+            self.dataset = Dataset(self.dataset.entries[:: max(1, len(self.dataset) // asked.limit)])
+        self.keywords = list(dict.fromkeys(entry.word.text for entry in self.dataset))
+        self.name = asked.name or Path(asked.model).name
+        self.dev = [
+            w
+            for w in dict.fromkeys(e.word.text for e in self.dataset if e.subset == "dev")
+            if self._several(w)
+        ]
+        self.learners = {seed: self.fit(seed) for seed in asked.seeds}
+        self.plain = WordLearner(self.lm, LearnerSettings(**BASE))
+
+    def fit(self, seed: int) -> WordLearner:
+        """A learner whose matrix is fitted on words that are no keywords."""
+        chosen = training_words(
+            self.lm,
+            self.store,
+            min(TRAINING_WORDS, 10 * (self.asked.limit or TRAINING_WORDS)),
+            50,
+            set(self.keywords),
+            seed,
+        )
+        masked = contexts_of_words(self.lm.tokens, self.store, chosen, limit=TRAINING_CONTEXTS)
+        learner = WordLearner(self.lm, LearnerSettings(**BASE))
+        seconds = time.perf_counter()
+        learner.fit_on(chosen, masked)
+        seconds = time.perf_counter() - seconds
+        self.record({"measure": "fit", "seed": seed, "seconds": seconds, **learner.fitted})
+        return learner
+
+    def prepare(self, words: list[str], *, pieces: bool) -> Words:
+        """Read the contexts of words, once masked and once shown."""
+        masked = contexts_of_words(self.lm.tokens, self.store, words, limit=32)
+        known, readings, seconds = self.plain.known, {}, {}
+        for name in ("masked", "shown"):
+            started = time.perf_counter()
+            shown = self.lm.tokens.pieces_of(words) if name == "shown" else None
+            readings[name] = read(self.lm, known, masked, shown=shown)
+            seconds[name] = time.perf_counter() - started
+        started = time.perf_counter()
+        spelling, resemblance = Resembling(self.lm, known).of(words)
+        seconds["spelling"] = time.perf_counter() - started
+        matrix = known.mean.repeat(len(words), 1)
+        if pieces:
+            started = time.perf_counter()
+            made = approximate(self.lm, words, keep_single=True).vectors
+            place = {word: row for row, word in enumerate(words)}
+            matrix[[place[word] for word in made.words]] = torch.from_numpy(made.matrix).to(matrix)
+            seconds["pieces"] = time.perf_counter() - started
+        cost = {name: round(1000 * value / len(words), 3) for name, value in seconds.items()}
+        self.record({"measure": "cost", "words": len(words), "contexts": len(masked), "ms_per_word": cost})
+        return Words(words, masked, readings, spelling, resemblance, matrix)
+
+    def vectors(
+        self, words: Words, combination: str, seed: int, limit: int | None = None
+    ) -> tuple[WordVectors, bool]:
+        reading, fitted, changes, slash = COMBINATIONS[combination]
+        learner = (self.learners[seed] if fitted else self.plain).with_settings(**{**BASE, **changes})
+        made, share = learner.combine(words.sources(learner, reading, limit))
+        good = torch.isfinite(share).cpu().numpy()
+        kept = [word for word, yes in zip(words.words, good, strict=True) if yes]
+        return WordVectors(kept, made.cpu().numpy()[good], {"combination": combination}), slash
+
+    def probe(
+        self, label: str, vectors: WordVectors | None, *, subset: str, slash: bool = False, **about: Any
+    ) -> ProbeResult:
+        method = "pieces" if vectors is None else "vectors"
+        settings = EvalSettings(method=method, subset=subset, slash=slash)
+        result = evaluate(self.lm, self.dataset, settings, vectors=vectors, label=label)
+        self.record({"measure": "probe", "label": label, "set": subset, **about, "cells": cells(result)})
+        return result
+
+    def run(self) -> None:
+        pieces = self.probe("pieces", None, subset="dev")
+        dev = self.prepare(self.dev, pieces=True)
+        scores = {}
+        for name in COMBINATIONS:
+            vectors, slash = self.vectors(dev, name, self.asked.seeds[0])
+            result = self.probe(name, vectors, subset="dev", slash=slash, seed=self.asked.seeds[0])
+            scores[name] = score(result, pieces)
+        single = max((n for n in scores if not COMBINATIONS[n][3]), key=lambda n: scores[n])
+        slashed = max((n for n in scores if COMBINATIONS[n][3]), key=lambda n: scores[n])
+        self.record({"measure": "choice", "single": single, "slash": slashed, "scores": scores})
+        if self.asked.save:
+            reading, fitted, changes, _ = COMBINATIONS[single]
+            learner = self.learners[self.asked.seeds[0]] if fitted else self.plain
+            learner.with_settings(**{**BASE, "reading": reading, **changes}).save_pretrained(self.asked.save)
+        self.by_number(dev, single, slashed)
+        self.final(single, slashed)
+        self.record({"measure": "seconds", "seconds": time.perf_counter() - self.started})
+        (self.asked.out / f"{self.name}.done").write_text("done", "utf-8")
+
+    def by_number(self, dev: Words, *chosen: str) -> None:
+        """How fast a word is learned: keywords with at least 32 contexts, shown only some of them."""
+        rich = np.flatnonzero(dev.masked.counts >= max(NUMBERS))
+        names = {dev.words[row] for row in rich}
+        entries = Dataset(
+            tuple(e for e in self.dataset if e.subset == "dev" and e.word.text in names), "rich"
+        )
+        self.record({"measure": "numbers", "words": len(names), "entries": len(entries)})
+        for name in ("pieces", *chosen):
+            for number in NUMBERS if name != "pieces" else (0,):
+                settings = EvalSettings(subset="dev")
+                vectors = None
+                if name != "pieces":
+                    vectors, slash = self.vectors(dev, name, self.asked.seeds[0], number)
+                    settings = EvalSettings(method="vectors", subset="dev", slash=slash)
+                result = evaluate(self.lm, entries, settings, vectors=vectors)
+                self.record({"measure": "number", "label": name, "contexts": number, "MRR": result.mrr})
+
+    def final(self, single: str, slashed: str) -> None:
+        """The chosen ones on all entries."""
+        several = [word for word in self.keywords if self._several(word)]
+        settings = COMBINATIONS[single][2]
+        words = self.prepare(several, pieces=bool(settings.get("pieces") or settings.get("pieces_alone")))
+        self.save(self.probe("pieces", None, subset="all"), "pieces")
+        for seed in self.asked.seeds:
+            vectors, _ = self.vectors(words, single, seed)
+            self.save(self.probe(single, vectors, subset="all", seed=seed), f"single-{seed}")
+        vectors, _ = self.vectors(words, slashed, self.asked.seeds[0])
+        self.save(self.probe(slashed, vectors, subset="all", slash=True, seed=self.asked.seeds[0]), "slash")
+        mean = self.plain.known.mean.cpu().numpy()
+        control = WordVectors(several, np.repeat(mean[None], len(several), 0), {})
+        self.save(self.probe("word / mean embedding", control, subset="all", slash=True), "control-mean")
+        everything, self.dataset = self.dataset, self.doubled()
+        self.save(self.probe("word / word", None, subset="all"), "control-word")
+        self.dataset = everything
+
+    def doubled(self) -> Dataset:
+        """The data set with ``kumquat / kumquat`` for kumquat, where a vector would stand."""
+        entries = []
+        for entry in self.dataset:
+            text = entry.word.text
+            word = replace(entry.word, text=f"{text} / {text}") if self._several(text) else entry.word
+            entries.append(replace(entry, word=word))
+        return Dataset(tuple(entries), "doubled")
+
+    def save(self, result: ProbeResult, name: str) -> None:
+        result.save(self.asked.out / f"{self.name}-{name}.json.gz")
+
+    def record(self, values: dict[str, Any]) -> None:
+        line = {"model": self.name, "at": round(time.perf_counter() - self.started, 1), **values}
+        with (self.asked.out / f"{self.name}.jsonl").open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(line) + "\n")
+        print(json.dumps(line), flush=True)
+
+    def _several(self, word: str) -> bool:
+        return len(self.lm.pieces(word)) > 1
+
+
+def score(result: ProbeResult, pieces: ProbeResult) -> float:
+    """What settings are chosen by: the mean over rare and medium of the MRR in units of the pieces'."""
+    total = 0.0
+    for band in ("rare", "medium"):
+        ours, theirs = result.cell("all", band), pieces.cell("all", band)
+        assert ours is not None
+        assert theirs is not None
+        total += ours.mrr.mean / theirs.mrr.mean / 2
+    return total
+
+
+def cells(result: ProbeResult) -> dict[str, list[float]]:
+    """MRR with its interval, by relation and frequency."""
+    found = {}
+    for relation in ("all", *RELATIONS):
+        for band in BANDS:
+            cell = result.cell(relation, band)
+            if cell is not None:
+                found[f"{relation} {band}"] = [round(float(value), 4) for value in asdict(cell.mrr).values()]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--model", default="default")
+    parser.add_argument("--name")
+    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
+    parser.add_argument("--limit", type=int, help="a trial of the script: only so many entries")
+    parser.add_argument(
+        "--save", type=Path, help="keep the learner of the first seed, with the chosen settings"
+    )
+    asked = parser.parse_args()
+    torch.set_float32_matmul_precision("high")
+    progress.enable()
+    asked.out.mkdir(parents=True, exist_ok=True)
+    Trial(asked).run()
+
+
+if __name__ == "__main__":
+    main()

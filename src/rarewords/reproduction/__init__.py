@@ -1,0 +1,1 @@
+"""The paper's experiments on any masked language model, as one resumable run with a report."""

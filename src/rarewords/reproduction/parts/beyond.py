@@ -1,0 +1,144 @@
+"""Part ``beyond``: our own default method beside AM+context, on the same entries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from rarewords.files import read_json, write_json
+from rarewords.probe.dataset import BANDS
+from rarewords.report.tables import figure
+from rarewords.reproduction.claims import Claim
+from rarewords.reproduction.configurations import title_of
+from rarewords.reproduction.document import Block, Figure, Table, Text
+from rarewords.reproduction.figures import draw_main
+from rarewords.reproduction.laboratory import EXAMPLE_WORDS, Laboratory, load_vectors
+from rarewords.reproduction.parts.base import Facts, Part, Result
+from rarewords.reproduction.parts.comparing import (
+    cell_of,
+    compared,
+    difference_table,
+    main_table,
+    save_all,
+    threshold_text,
+    with_mixture,
+)
+from rarewords.reproduction.parts.examples import ask_all, query_blocks
+from rarewords.reproduction.parts.main import CONFIGURATION
+from rarewords.reproduction.results import of_set
+from rarewords.vectors import WordVectors
+
+LABEL = "WordLearner"
+
+
+def run(lab: Laboratory, folder: Path) -> Result:
+    """Vectors of our default method for all keywords, against the pieces and against AM+context."""
+    made, refused = _vectors(lab)
+    training = lab.training(CONFIGURATION, lab.settings.seed)
+    mimicked = training.vectors[lab.settings.sample.epochs[-1]]
+    am = lab.probe(title_of(CONFIGURATION), vectors=mimicked)
+    ours = lab.probe(LABEL, vectors=made)
+    mixed, below, tried = with_mixture(lab.dataset, lab.pieces, ours)
+    test = [of_set(result, lab.dataset, "test") for result in (lab.pieces, am, ours)]
+    save_all([*test, mixed], folder, "beyond")
+    dev = [of_set(result, lab.dataset, "dev") for result in (lab.pieces, am, ours)]
+    keywords = set(lab.keywords)
+    return {
+        "comparison": compared([*test, mixed]),
+        "against": compared(test[1:]),
+        "dev": {result.label: round(result.mrr, 6) for result in dev},
+        "dev_mixed": round(max(mrr for _, mrr in tried), 6),
+        "below": None if np.isinf(below) else below,
+        "refused": sum(word in keywords for word in refused),
+        "learner": lab.learner_identity,
+        "queries": ask_all(lab, {title_of(CONFIGURATION): mimicked, LABEL: made}),
+    }
+
+
+def _vectors(lab: Laboratory) -> tuple[WordVectors, list[str]]:
+    words = list(dict.fromkeys([*lab.keywords, *EXAMPLE_WORDS]))
+    limit = lab.settings.sample.contexts
+    recipe = {**lab.identity, "settings": lab.learner_identity, "limit": limit, "targets": None}
+
+    def make(target: Path, _: Path) -> None:
+        made = lab.learner.infer_words(words, lab.store, limit=limit)
+        made.vectors.save(target / "vectors.safetensors")
+        write_json(target / "refused.json", sorted(made.refused))
+
+    stage = lab.workshop.stage(f"Vectors of {LABEL}", recipe, make)
+    return load_vectors(stage / "vectors.safetensors"), read_json(stage / "refused.json")
+
+
+def blocks(result: Result, figures: Path) -> list[Block]:
+    """The main table with our method, and how it differs from AM+context."""
+    comparison, learner = result["comparison"], result["learner"]
+    draw_main(comparison, figures / "beyond")
+    fitted = learner["fitted"]
+    trained = (
+        f"its one matrix was fitted on {fitted['words']:,} known words"
+        if fitted.get("words")
+        else "nothing is trained at all"
+    )
+    return [
+        Text(
+            "This is not in the paper: the same entries with our own default method, which reads a word's "
+            "contexts with the language model itself (what does it expect in the word's place?) and adds "
+            f"known words of similar spelling; {trained}. It reads at most "
+            f"{learner['settings']['contexts']} contexts of a word. `{comparison['results'][3]}`: "
+            f"{threshold_text(result['below'])}, pieces otherwise, chosen on dev."
+            + (
+                f" {result['refused']} keywords without a vector keep their pieces."
+                if result["refused"]
+                else ""
+            )
+        ),
+        Figure(
+            figures / "beyond",
+            "MRR on test by relation and frequency; bars are 95 % bootstrap intervals of the difference to "
+            "the "
+            "pieces. Pale: the paper's BERT-base.",
+            "MRR by relation and frequency of pieces, AM+context and our method",
+        ),
+        main_table(
+            comparison,
+            "beyond",
+            "MRR, P@3 and P@10 on test. Bold: the best; * differs significantly from the pieces (two-sided "
+            "binomial test, p < .05).",
+            paper=False,
+        ),
+        difference_table(result["against"], "beyond-against"),
+        Table(
+            "beyond-dev",
+            "MRR on dev with a vector for every keyword, and mixed with pieces by count.",
+            ["", *result["dev"], f"{LABEL}, mixed"],
+            [["dev", *(figure(mrr) for mrr in result["dev"].values()), figure(result["dev_mixed"])]],
+        ),
+        *query_blocks(result["queries"]),
+    ]
+
+
+def claims(_: Result) -> list[Claim]:
+    """None: the paper says nothing about it."""
+    return []
+
+
+def reasons(result: Result, facts: Facts) -> list[str]:
+    """Where our method gains and loses against AM+context."""
+    told = []
+    for band in BANDS:
+        cell = cell_of(result["against"], "all", band)
+        if cell is not None:
+            one, other = cell["mrr"]
+            told.append(f"{band} {figure(one['mean'])} → {figure(other['mean'])}")
+    lines = [f"MRR on test from AM+context to {LABEL}: {', '.join(told)}."]
+    share = facts["without_contexts"]
+    lines.append(
+        f"{share:.0%} of the keywords have no context in the corpus; there only the spelling speaks, in "
+        "either "
+        "method."
+    )
+    return lines
+
+
+PART = Part("beyond", "Our own method beside AM+context", run, blocks, claims, reasons, beyond=True)
