@@ -3,10 +3,11 @@
     PYTHONPATH=src python benchmarks/bench_teach_crw.py --text FILES [--model default] [--limit 200]
 
 The text is taught to the model with `rarewords teach`, and the entries of WNLaMPro for the words tried are
-asked before and after. Without --words, the words are the keywords of WNLaMPro (corruptions left out) that
-the text has at least --min-count times and that the model cuts into pieces; --limit takes so many of them,
-evenly spread over the alphabet. With --corpus a store built before stands for the text. Left-out words count
-with their pieces, so that the figure is that of the folder a user gets.
+asked before and after. Without --words, the words are the keywords of WNLaMPro (corruptions left out) of the
+--frequency given, rare and medium, that the text has at least --min-count times and that the model cuts into
+pieces; --limit takes so many of them, evenly spread over the alphabet. With --corpus a store built before
+stands for the text. Left-out words count with their pieces, so that the figure is that of the folder a user
+gets.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ def main() -> None:
     parser.add_argument("--model", default="default")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--min-count", type=int, default=10)
+    parser.add_argument("--frequency", nargs="*", default=["rare", "medium"], help="rare, medium, frequent")
     parser.add_argument("--limit", type=int, default=200)
     parser.add_argument("--keep-all", action="store_true")
     parser.add_argument("--json", type=Path, help="write the figures there")
@@ -90,7 +92,8 @@ def main() -> None:
 def _keywords(lm: LanguageModel, store: Store, dataset: Dataset, chosen: argparse.Namespace) -> list[str]:
     names, counts = store.counts(chosen.min_count)
     frequent = dict(zip(names, counts.tolist(), strict=True))
-    keywords = sorted({entry.word.text for entry in dataset if entry.relation != "corruption"})
+    entries = dataset.select(relations=("antonym", "hypernym", "cohyponym"), bands=chosen.frequency)
+    keywords = sorted({entry.word.text for entry in entries})
     keywords = [word for word in keywords if word in frequent and len(lm.pieces(word)) > 1]
     step = max(1, len(keywords) // chosen.limit)
     return keywords[::step][: chosen.limit]
