@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rarewords.cli.options import AsJson, print_json
+
+if TYPE_CHECKING:
+    from rarewords.lm import LanguageModel
 
 FREQUENT = ("bicycle", "violin", "salmon", "apple", "hammer")
 
@@ -27,16 +30,19 @@ def demo(
     from importlib.resources import as_file, files
     from tempfile import TemporaryDirectory
 
+    from rarewords import LanguageModel
     from rarewords.cli.teach import print_taught
     from rarewords.teaching import teach
     from rarewords.vectors import read_words
 
     started = time.perf_counter()
     with as_file(files("rarewords") / "assets" / "demo") as data, TemporaryDirectory() as temporary:
+        lm = LanguageModel.from_pretrained()
         if not as_json:
-            _show_frequent()
+            _show_frequent(lm)
         words = read_words(data / "words.txt")
-        taught = teach([data / "text.txt"], out or Path(temporary) / "taught", words=words, workers=1)
+        folder = out or Path(temporary) / "taught"
+        taught = teach([data / "text.txt"], folder, words=words, model=lm, workers=1)
         if as_json:
             print_json(taught.as_json())
             return
@@ -45,13 +51,12 @@ def demo(
     typer.echo("  rarewords teach --text FILES --out FOLDER")
 
 
-def _show_frequent() -> None:
+def _show_frequent(lm: LanguageModel) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from rarewords import LanguageModel, Query
+    from rarewords.lm import Query
 
-    lm = LanguageModel.from_pretrained()
     answers = lm.fill([Query("a <W> is a kind of _ .", word) for word in FREQUENT], top_k=3)
     table = Table(
         title="Frequent words are one piece, and the bundled model knows them", title_justify="left"

@@ -19,7 +19,7 @@ from rarewords.tokens import WORD_SLOT
 # Letters that are a word by themselves: not part of a hyphenation, a contraction or a number.
 _NEIGHBOUR = re.compile(r"(?<![\w'’-])[^\W\d_]{3,}(?![\w'’-])")
 # More of a sentence says little about the word and costs time.
-_CHARACTERS_AROUND = 240
+_CHARACTERS_AROUND = 160
 # Words that go with any word and say nothing about it. A text in another language loses nothing but time.
 _NOT_CONTENT = """
     about above after again against all also although always among and another any are around because been

@@ -37,7 +37,7 @@ class TeachSettings:
     most_words: int = 1000
     sentences: int = 32
     held_out: int = 8
-    places: int = 4
+    places: int = 3
     keep_all: bool = False
     predictable: bool = False
     method: str = "auto"
