@@ -202,7 +202,9 @@ class WordLearner:
         from safetensors.torch import save_file
 
         with whole_folder(folder) as temporary:
-            tensors = {} if self.transform is None else {"transform": self.transform.cpu().half().contiguous()}
+            tensors = (
+                {} if self.transform is None else {"transform": self.transform.cpu().half().contiguous()}
+            )
             save_file(tensors, temporary / "model.safetensors", metadata={"format": "pt"})
             write_json(
                 temporary / "config.json",
