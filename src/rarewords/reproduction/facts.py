@@ -40,6 +40,7 @@ def facts_of(lab: Laboratory) -> dict[str, Any]:
         "parameters": round(sum(one.numel() for one in lm.model.parameters()) / 1e6, 1),
         "vocabulary": len(lm.embeddings),
         "whole_words": len(whole),
+        "ota": lab.settings.ota_text(),
         "corpus_words": words,
         "corpus_size": f"{words / 1e6:,.0f} million words" if words >= 10_000_000 else f"{words:,} words",
         "corpus_sentences": lab.store.totals.sentences,

@@ -114,7 +114,7 @@ def _inputs(report: Report) -> Section:
             [f"entries, {band}", f"{facts['entries'][band]:,}", f"{_published_size(number):,}"]
             for number, band in enumerate(facts["entries"])
         ),
-        ["OTA of keywords and targets", _ota(settings), "RANDOM, 4000 iterations"],
+        ["OTA of keywords and targets", settings.ota_text(), "RANDOM, 4000 iterations"],
         ["seed", f"{settings.seed}", "–"],
     ]
     size = settings.sample
@@ -168,12 +168,6 @@ def _costs(report: Report) -> Section:
             ),
         ],
     )
-
-
-def _ota(settings: ReproduceSettings) -> str:
-    ota = settings.ota()
-    steps = ota.iterations if settings.ota_preset == "paper" else ota.averaging_steps
-    return f"preset {settings.ota_preset}, RANDOM, {steps} iterations"
 
 
 def _trained(facts: Mapping[str, Any]) -> str:

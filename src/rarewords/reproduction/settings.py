@@ -136,6 +136,12 @@ class ReproduceSettings:
         changed = {"fast": "averaging_steps", "paper": "iterations"}[self.ota_preset]
         return OtaSettings.preset(self.ota_preset, seed=self.seed, **{changed: steps})
 
+    def ota_text(self) -> str:
+        """The same for a reader."""
+        made = self.ota()
+        steps = made.iterations if self.ota_preset == "paper" else made.averaging_steps
+        return f"preset {self.ota_preset}, {steps:,} steps"
+
     def curve(self, contexts: str) -> OtaSettings:
         """How the development figure approximates: the paper's preset, for longer."""
         return OtaSettings.preset(
