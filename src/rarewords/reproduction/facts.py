@@ -67,7 +67,8 @@ def environment(lab: Laboratory) -> dict[str, str]:
     if device.type == "cuda":
         name = torch.cuda.get_device_name(device)
     else:
-        name = f"{platform.machine()} {device.type}, {torch.get_num_threads()} threads"
+        threads = torch.get_num_threads()
+        name = f"{platform.machine()} {device.type}, {threads} thread{'s' if threads > 1 else ''}"
     return {
         "rarewords": __version__,
         "Python": platform.python_version(),

@@ -47,7 +47,7 @@ def write_report(report: Report, folder: Path) -> tuple[Path, tuple[Claim, ...]]
         for table in section.tables:
             _write(folder / "tables" / f"{table.name}.md", f"{table.caption}\n\n{table.markdown()}")
     write_json(folder / "results" / "claims.json", [claim.as_json() for claim in claims])
-    lines = [f"# {TITLE}", "", *summary, ""]
+    lines = [f"# {TITLE}", "", *(line for text in summary for line in (text, ""))]
     lines += [section_markdown(section, folder) for section in [*sections, *about]]
     _write(folder / "report.md", "\n".join(lines))
     _write(folder / "report.html", page(TITLE, summary, claims, sections, about, banner(report)))
@@ -118,6 +118,12 @@ def _inputs(report: Report) -> Section:
         ["seed", f"{settings.seed}", "–"],
     ]
     size = settings.sample
+    own = (
+        "It is built by the paper's rules from other counts, so its entries and what is rare in it are not "
+        "the paper's. "
+        if "bundled" in report.dataset
+        else ""
+    )
     points = [f"{name}: {value}" for name, value in report.environment.items()]
     return Section(
         "inputs",
@@ -125,18 +131,14 @@ def _inputs(report: Report) -> Section:
         [
             Table("inputs", "What went in, beside the paper's.", ["", "here", "paper"], rows, left=3),
             Text(
-                f"Sample “{size.name}”: {size.ota_words:,} words and {size.ota_iterations:,} iterations in "
-                "the figure of "
-                f"OTA; epochs {', '.join(map(str, size.epochs))}; words with a count of at least "
-                f"{size.min_count}, at most "
-                f"{size.copies_max} instances an epoch; contexts of a word: "
-                f"{size.contexts or 'all that are kept'}; "
-                f"{settings.seeds} training{'s' if settings.seeds > 1 else ''} of each configuration. "
-                "WNLaMPro is built "
-                "anew from these counts, so its entries and the bounds of rare and frequent are not the "
-                "paper's. "
-                "Everything is in `settings.json`; raw results are in `results`, tables in `tables`, figures "
-                "in `figures`."
+                f"Sample “{size.name}”: {size.ota_words:,} words and {size.ota_iterations:,} iterations in the "
+                f"figure of OTA; epochs {', '.join(map(str, size.epochs))}; words with a count of at least "
+                f"{size.min_count}, at most {size.copies_max} training instances an epoch; contexts of a word: "
+                f"{size.contexts or 'all that are kept'}; trainings of each configuration: {settings.seeds}."
+            ),
+            Text(
+                f"The entries are those of {report.dataset}. {own}Everything is in `settings.json`; raw "
+                "results are in `results`, tables in `tables`, figures in `figures`."
             ),
             Points(points),
         ],
