@@ -185,6 +185,10 @@ class Trial:
         single = max((n for n in scores if not COMBINATIONS[n][3]), key=lambda n: scores[n])
         slashed = max((n for n in scores if COMBINATIONS[n][3]), key=lambda n: scores[n])
         self.record({"measure": "choice", "single": single, "slash": slashed, "scores": scores})
+        if self.asked.save:
+            reading, fitted, changes, _ = COMBINATIONS[single]
+            learner = self.learners[self.asked.seeds[0]] if fitted else self.plain
+            learner.with_settings(**{**BASE, "reading": reading, **changes}).save_pretrained(self.asked.save)
         self.by_number(dev, single, slashed)
         self.final(single, slashed)
         self.record({"measure": "seconds", "seconds": time.perf_counter() - self.started})
@@ -285,10 +289,7 @@ def main() -> None:
     torch.set_float32_matmul_precision("high")
     progress.enable()
     asked.out.mkdir(parents=True, exist_ok=True)
-    trial = Trial(asked)
-    if asked.save:
-        trial.learners[asked.seeds[0]].save_pretrained(asked.save)
-    trial.run()
+    Trial(asked).run()
 
 
 if __name__ == "__main__":

@@ -248,8 +248,12 @@ class WordLearner:
         return min(self.settings.length, self.lm.max_length - 16)
 
     def _readings(self, words: Sequence[str], masked: MaskedContexts) -> Tensor:
-        shown = self.lm.tokens.pieces_of(list(words)) if self.settings.shown else None
-        return read(self.lm, self.known, masked, shown=shown)
+        kinds = ("masked", "shown") if self.settings.reading == "both" else (self.settings.reading,)
+        pieces = self.lm.tokens.pieces_of(list(words))
+        readings = [
+            read(self.lm, self.known, masked, shown=pieces if kind == "shown" else None) for kind in kinds
+        ]
+        return readings[0] if len(readings) == 1 else (readings[0] + readings[1]) / 2
 
     def _sources(
         self, words: Sequence[str], reading: Tensor, masked: MaskedContexts, limit: int | None = None

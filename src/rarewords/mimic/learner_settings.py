@@ -8,6 +8,8 @@ from typing import Any
 
 from rarewords.errors import InputError
 
+READINGS = ("masked", "shown", "both")
+
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerSettings:
@@ -15,7 +17,8 @@ class LearnerSettings:
 
     :param contexts: read at most so many contexts of a word.
     :param length: cut each to so many tokens around the word.
-    :param shown: keep the word in its sentences, the mask behind it: ``kumquat / [MASK]``.
+    :param reading: ``masked`` puts the mask in the word's place; ``shown`` keeps the word, the mask behind:
+        ``kumquat / [MASK]``; ``both`` takes the mean of the two, at twice the cost.
     :param spelling: the weight of the spelling beside the readings' 1, for a word that surely resembles.
     :param resemblance: from here on the spelling has half its weight …
     :param resemblance_width: … and so quickly it rises to all of it.
@@ -27,7 +30,7 @@ class LearnerSettings:
 
     contexts: int = 32
     length: int = 64
-    shown: bool = True
+    reading: str = "shown"
     spelling: float = 0.5
     resemblance: float = 0.5
     resemblance_width: float = 0.1
@@ -39,6 +42,7 @@ class LearnerSettings:
     def __post_init__(self) -> None:
         problems = [
             (self.contexts < 1, "contexts must be at least 1"),
+            (self.reading not in READINGS, f"reading must be one of {', '.join(READINGS)}"),
             (self.length < 8, "length must be at least 8 tokens"),
             (min(self.spelling, self.pieces, self.pieces_alone) < 0, "weights must not be negative"),
             (self.resemblance_width <= 0, "resemblance_width must be above 0"),
