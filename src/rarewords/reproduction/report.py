@@ -61,11 +61,10 @@ def banner(report: Report) -> str:
     size, facts = report.settings.sample, report.facts
     return (
         f"This is a run of the sample “{size.name}”, for trying the commands, not for conclusions: "
-        f"{facts['dev']:,} "
-        f"entries of dev and {facts['test']:,} of test, {size.ota_words} words and {size.ota_iterations} "
-        "iterations in "
-        f"the figure of OTA, {facts['training_several']:,} training words of several pieces, trainings of "
-        f"{size.epochs[-1]} epochs. Figures move by chance, and p-values are large."
+        f"{facts['dev']:,} entries of dev and {facts['test']:,} of test, {size.ota_words} words and "
+        f"{size.ota_iterations} iterations in the figure of OTA, {facts['training_several']:,} training "
+        f"words of several pieces, trainings of {size.epochs[-1]} epochs. Figures move by chance, and "
+        "p-values are large."
     )
 
 
@@ -131,10 +130,11 @@ def _inputs(report: Report) -> Section:
         [
             Table("inputs", "What went in, beside the paper's.", ["", "here", "paper"], rows, left=3),
             Text(
-                f"Sample “{size.name}”: {size.ota_words:,} words and {size.ota_iterations:,} iterations in the "
-                f"figure of OTA; epochs {', '.join(map(str, size.epochs))}; words with a count of at least "
-                f"{size.min_count}, at most {size.copies_max} training instances an epoch; contexts of a word: "
-                f"{size.contexts or 'all that are kept'}; trainings of each configuration: {settings.seeds}."
+                f"Sample “{size.name}”: {size.ota_words:,} words and {size.ota_iterations:,} iterations in "
+                f"the figure of OTA; epochs {', '.join(map(str, size.epochs))}; words with a count of at "
+                f"least {size.min_count}, at most {size.copies_max} training instances an epoch; contexts "
+                f"of a word: {size.contexts or 'all that are kept'}; trainings of each configuration: "
+                f"{settings.seeds}."
             ),
             Text(
                 f"The entries are those of {report.dataset}. {own}Everything is in `settings.json`; raw "

@@ -123,13 +123,10 @@ def blocks(result: Result, drawn: Path) -> list[Block]:
     several = len(result["seeds"]) > 1
     return [
         Text(
-            f"MRR over the {result['entries']:,} entries of dev, every keyword shown as its mimicked vector. "
-            "AM is "
-            "the default configuration; AM+context has at least 8 contexts for each training instance and "
-            "drops "
-            "10 % of n-grams. The others leave something out of AM: words of several pieces, the spelling, "
-            "the "
-            "contexts."
+            f"MRR over the {result['entries']:,} entries of dev, every keyword shown as its mimicked "
+            "vector. AM is the default configuration; AM+context has at least 8 contexts for each "
+            "training instance and drops 10 % of n-grams. The others leave something out of AM: words of "
+            "several pieces, the spelling, the contexts."
             + (
                 f" Means of {len(result['seeds'])} trainings, with their standard deviation."
                 if several
@@ -254,10 +251,8 @@ def reasons(result: Result, facts: Facts) -> list[str]:
     if facts["contexts_median"].get("rare") is not None:
         found.append(
             f"Half of the rare keywords have at most {facts['contexts_median']['rare']:.0f} contexts here, "
-            "medium "
-            f"ones {facts['contexts_median'].get('medium', 0):.0f}; {facts['without_contexts']:.0%} of all "
-            "keywords "
-            "(misspellings above all) have none, and only their spelling speaks."
+            f"medium ones {facts['contexts_median'].get('medium', 0):.0f}; {facts['without_contexts']:.0%} "
+            "of all keywords (misspellings above all) have none, and only their spelling speaks."
         )
     best = max(result["configurations"], key=lambda one: _mrr(result, one, last))
     changes = []

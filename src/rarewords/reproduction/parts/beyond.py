@@ -96,9 +96,8 @@ def blocks(result: Result, figures: Path) -> list[Block]:
         ),
         Figure(
             figures / "beyond",
-            "MRR on test by relation and frequency; bars are 95 % bootstrap intervals of the difference to "
-            "the "
-            "pieces. Pale: the paper's BERT-base.",
+            "MRR on test by relation and frequency; bars are 95 % bootstrap intervals of the difference "
+            "to the pieces. Pale: the paper's BERT-base.",
             "MRR by relation and frequency of pieces, AM+context and our method",
         ),
         main_table(
@@ -136,8 +135,7 @@ def reasons(result: Result, facts: Facts) -> list[str]:
     share = facts["without_contexts"]
     lines.append(
         f"{share:.0%} of the keywords have no context in the corpus; there only the spelling speaks, in "
-        "either "
-        "method."
+        "either method."
     )
     return lines
 

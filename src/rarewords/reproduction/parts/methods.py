@@ -94,8 +94,7 @@ def blocks(result: Result, drawn: Path) -> list[Block]:
     return [
         Text(
             f"All of dev and test ({sizes} entries). `pieces` is the model as it is; OTA, FIRST, LAST and "
-            "AVG put "
-            "one vector in place of every keyword of several pieces."
+            "AVG put one vector in place of every keyword of several pieces."
         ),
         Figure(
             drawn / "methods",
