@@ -115,6 +115,8 @@ class ReproduceSettings:
         unknown = [one for one in self.configurations if one not in CONFIGURATIONS]
         if unknown:
             raise InputError(f"unknown configuration {unknown[0]!r}; use {', '.join(CONFIGURATIONS)}")
+        if "am" not in self.configurations:
+            raise InputError("the configurations are compared with 'am'; name it as well")
 
     @classmethod
     def sized(cls, sample: str, **changes: Any) -> ReproduceSettings:

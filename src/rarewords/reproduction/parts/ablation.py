@@ -128,7 +128,7 @@ def blocks(result: Result, drawn: Path) -> list[Block]:
             "training instance and drops 10 % of n-grams. The others leave something out of AM: words of "
             "several pieces, the spelling, the contexts."
             + (
-                f" Means of {len(result['seeds'])} trainings, with their standard deviation."
+                f" Means of {len(result['seeds'])} trainings, with their standard deviation; p-values are the first one's."
                 if several
                 else ""
             )
@@ -206,7 +206,7 @@ def claims(result: Result) -> list[Claim]:
                     Check(
                         f"{figure(other)} after {first}, {figure(one)} after {last} epochs, "
                         f"{p_text(test['p'])}",
-                        one > other,
+                        round(one, 3) > round(other, 3),
                     ),
                 ),
             )
@@ -235,7 +235,7 @@ def _better(result: Result, one: str, other: str, test: str) -> tuple[Check, ...
         text = f"{after}: {title_of(one)} {figure(here)}, {title_of(other)} {figure(there)}"
         if epoch == result["epochs"][-1] and test in result["tests"]:
             text += f", {p_text(result['tests'][test]['p'])}"
-        checks.append(Check(text, here > there))
+        checks.append(Check(text, round(here, 3) > round(there, 3)))  # as they are printed
     return tuple(checks)
 
 
