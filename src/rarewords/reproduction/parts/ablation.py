@@ -128,7 +128,8 @@ def blocks(result: Result, drawn: Path) -> list[Block]:
             "training instance and drops 10 % of n-grams. The others leave something out of AM: words of "
             "several pieces, the spelling, the contexts."
             + (
-                f" Means of {len(result['seeds'])} trainings, with their standard deviation; p-values are the first one's."
+                f" Means of {len(result['seeds'])} trainings, with their standard deviation; p-values are "
+                "the first one's."
                 if several
                 else ""
             )
