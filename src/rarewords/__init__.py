@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rarewords.mimic.learner import WordLearner
     from rarewords.mimic.mimicking import AttentiveMimicking
     from rarewords.ota import OtaSettings, approximate
+    from rarewords.teaching import Taught, TeachSettings, teach
     from rarewords.vectors import WordVectors
 
 __version__ = "0.1.0"
@@ -24,12 +25,15 @@ __all__ = [
     "OtaSettings",
     "Query",
     "Store",
+    "Taught",
+    "TeachSettings",
     "WordLearner",
     "WordVectors",
     "__version__",
     "approximate",
     "inject",
     "inject_folder",
+    "teach",
 ]
 
 # A function never has its module's name (inject lives in injection.py): importing the module would hide it.
@@ -42,11 +46,14 @@ _LAZY = {
     "OtaSettings": "rarewords.ota",
     "Query": "rarewords.lm",
     "Store": "rarewords.corpus.store",
+    "Taught": "rarewords.teaching",
+    "TeachSettings": "rarewords.teaching",
     "WordLearner": "rarewords.mimic.learner",
     "WordVectors": "rarewords.vectors",
     "approximate": "rarewords.ota",
     "inject": "rarewords.injection",
     "inject_folder": "rarewords.injection",
+    "teach": "rarewords.teaching",
 }
 
 

@@ -9,7 +9,7 @@ probability is exactly zero.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,17 +68,12 @@ def inject(
     contents = [f"<{word}>" if slash else word for word in vectors.words]
     old_rows, skipped = _existing_rows(tokenizer, vectors, contents, existing)
     new = [row for row in range(len(vectors)) if row not in old_rows and row not in skipped]
-    _check_distinct(tokenizer, [contents[row] for row in new])
-    trial = copy.deepcopy(tokenizer)
-    ids = _add_tokens(trial, [contents[row] for row in new])
-    _check_whole(trial, [contents[row] for row in new], ids)
-    if new and not predictable and _output_bias(model) is None:
-        raise InputError(
-            f"{type(model).__name__} has no output bias, so new words cannot be kept out of its answers; "
-            "use predictable=True (--predictable)"
-        )
+    for reason in _unfit(tokenizer, [contents[row] for row in new]).values():
+        raise InputError(reason)
+    if new:
+        require_injectable(model, predictable=predictable)
 
-    _add_tokens(tokenizer, [contents[row] for row in new])
+    ids = _add_tokens(tokenizer, [contents[row] for row in new])
     _grow(model, len(tokenizer))
     _set_rows(model, vectors, {**dict(zip(new, ids, strict=True)), **old_rows})
     _set_outputs(model, vectors, dict(zip(new, ids, strict=True)), predictable)
@@ -120,8 +115,34 @@ def inject_folder(
     return injection
 
 
-def save_folder(model: Any, tokenizer: Any, out: str | Path, *, card: str) -> None:
-    """Save model, tokenizer and card as an ordinary Hugging Face folder, whole or not at all."""
+def require_injectable(model: Any, *, predictable: bool = False) -> None:
+    """Raise where new words could not be kept out of a model's answers."""
+    if not predictable and _output_bias(model) is None:
+        raise InputError(
+            f"{type(model).__name__} has no output bias, so new words cannot be kept out of its answers; "
+            "use predictable=True (--predictable)"
+        )
+
+
+def unfit_words(tokenizer: Any, words: Sequence[str], *, slash: bool = False) -> dict[str, str]:
+    """The words that cannot become one token each, and why; the others can be injected together."""
+    refused: dict[str, str] = {}
+    while True:
+        # One word's token can be in another's way, so what is left is looked at again.
+        left = [word for word in words if word not in refused]
+        found = _unfit(tokenizer, [f"<{word}>" if slash else word for word in left])
+        if not found:
+            return refused
+        refused |= {left[row]: reason for row, reason in found.items()}
+
+
+def save_folder(
+    model: Any, tokenizer: Any, out: str | Path, *, card: str, more: Mapping[str, str] | None = None
+) -> None:
+    """Save model, tokenizer and card as an ordinary Hugging Face folder, whole or not at all.
+
+    :param more: further text files by name.
+    """
     from safetensors import SafetensorError
 
     with whole_folder(out) as folder:
@@ -132,7 +153,8 @@ def save_folder(model: Any, tokenizer: Any, out: str | Path, *, card: str) -> No
             if "os error 28" in str(error) or "No space" in str(error):
                 raise InputError(f"{out}: no space left on the disk; free some space first") from error
             raise
-        (folder / "README.md").write_text(card, "utf-8")
+        for name, text in {"README.md": card, **(more or {})}.items():
+            (folder / name).write_text(text, "utf-8")
 
 
 def _check_size(model: Any, vectors: WordVectors) -> None:
@@ -166,22 +188,45 @@ def _existing_rows(
     return (held, set()) if existing == "replace" else ({}, set(held))
 
 
-def _check_distinct(tokenizer: Any, contents: Sequence[str]) -> None:
+def _unfit(tokenizer: Any, contents: Sequence[str]) -> dict[int, str]:
+    """The rows of words that cannot become one token wherever they may stand in text, and why."""
+    found = _unclear(tokenizer, contents)
+    trial = copy.deepcopy(tokenizer)
+    ids = _add_tokens(trial, contents)
+    backend = trial.backend_tokenizer
+    backend.no_truncation()
+    backend.no_padding()
+    for place in _PLACES:
+        texts = [place.format(content) for content in contents]
+        encoded = backend.encode_batch_fast(texts, add_special_tokens=False)
+        for row, (content, token) in enumerate(zip(contents, ids, strict=True)):
+            if encoded[row].ids.count(token) != 1 and row not in found:
+                found[row] = (
+                    f"the model's tokenizer cannot hold {content!r} as one token (tried in "
+                    f"{texts[row]!r}); leave it out or spell it without unusual characters"
+                )
+    return found
+
+
+def _unclear(tokenizer: Any, contents: Sequence[str]) -> dict[int, str]:
+    """The rows of words that are not a word, or the same word as one before."""
     normalizer = tokenizer.backend_tokenizer.normalizer
     seen: dict[str, str] = {}
-    for content in contents:
-        if content != content.strip():
-            raise InputError(f"{content!r} begins or ends with white space; remove it")
-        if any(not letter.isprintable() for letter in content):
-            raise InputError(f"{content!r} holds a control character; remove it")
+    found: dict[int, str] = {}
+    for row, content in enumerate(contents):
         normalized = normalizer.normalize_str(content).strip() if normalizer else content
-        if not normalized:
-            raise InputError(f"the model's tokenizer reads {content!r} as nothing at all; leave it out")
-        if normalized in seen:
-            raise InputError(
+        if content != content.strip():
+            found[row] = f"{content!r} begins or ends with white space; remove it"
+        elif any(not letter.isprintable() for letter in content):
+            found[row] = f"{content!r} holds a control character; remove it"
+        elif not normalized:
+            found[row] = f"the model's tokenizer reads {content!r} as nothing at all; leave it out"
+        elif normalized in seen:
+            found[row] = (
                 f"{seen[normalized]!r} and {content!r} are the same word to this model's tokenizer; keep one"
             )
-        seen[normalized] = content
+        seen.setdefault(normalized, content)
+    return found
 
 
 def _add_tokens(tokenizer: Any, contents: Sequence[str]) -> list[int]:
@@ -196,23 +241,6 @@ def _add_tokens(tokenizer: Any, contents: Sequence[str]) -> list[int]:
         ]
     )
     return [int(token) for token in tokenizer.convert_tokens_to_ids(list(contents))]
-
-
-def _check_whole(trial: Any, contents: Sequence[str], ids: Sequence[int]) -> None:
-    """Check that each new word is exactly one token wherever it may stand in text."""
-    backend = trial.backend_tokenizer
-    backend.no_truncation()
-    backend.no_padding()
-    for place in _PLACES:
-        encoded = backend.encode_batch_fast(
-            [place.format(content) for content in contents], add_special_tokens=False
-        )
-        for content, token, found in zip(contents, ids, encoded, strict=True):
-            if found.ids.count(token) != 1:
-                raise InputError(
-                    f"the model's tokenizer cannot hold {content!r} as one token (tried in "
-                    f"{place.format(content)!r}); leave it out or spell it without unusual characters"
-                )
 
 
 def _space_belongs_to_word(tokenizer: Any) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -242,14 +242,11 @@ class LanguageModel:
         if top_k < 1:
             raise InputError(f"top_k must be at least 1, not {top_k}")
         top_k = min(top_k, len(self.embeddings))
-        encoded = self._encode(queries)
         ids = np.zeros((len(queries), top_k), dtype=np.int64)
         log_probs = np.zeros((len(queries), top_k), dtype=np.float32)
-        budget = tokens_per_batch or (2048 if self.device.type == "cpu" else 65536)
         shown = progress("Filling blanks", total=len(queries), unit="queries") if bar is None else None
         with shown or nullcontext(bar) as reported:
-            for batch in _batches_by_length([len(one.ids) for one in encoded], budget):
-                logits = self._blank_logits([encoded[i] for i in batch], [queries[i].vector for i in batch])
+            for batch, logits in self._logits(queries, tokens_per_batch):
                 best = torch.topk(logits, top_k, dim=-1)
                 normalizer = torch.logsumexp(logits, dim=-1, keepdim=True)
                 ids[batch] = best.indices.cpu().numpy()
@@ -257,6 +254,27 @@ class LanguageModel:
                 if reported is not None:
                     reported.advance(len(batch))
         return Answers(ids, log_probs, self.tokens)
+
+    @torch.no_grad()
+    def log_likelihood(
+        self, queries: Sequence[Query], ids: Sequence[int], *, tokens_per_batch: int | None = None
+    ) -> np.ndarray:
+        """The natural log-probability of one given token at each query's blank. *Shape:* (queries,)"""
+        result = np.zeros(len(queries), dtype=np.float32)
+        for batch, logits in self._logits(queries, tokens_per_batch):
+            wanted = torch.tensor([ids[i] for i in batch], device=logits.device)
+            found = logits.log_softmax(dim=-1).gather(1, wanted[:, None])[:, 0]
+            result[batch] = found.cpu().numpy()
+        return result
+
+    def _logits(
+        self, queries: Sequence[Query], tokens_per_batch: int | None
+    ) -> Iterator[tuple[list[int], Tensor]]:
+        """Batches of queries of one length, and the logits at their blanks. *Shape:* (batch, vocabulary)"""
+        encoded = self._encode(queries)
+        budget = tokens_per_batch or (2048 if self.device.type == "cpu" else 65536)
+        for batch in _batches_by_length([len(one.ids) for one in encoded], budget):
+            yield batch, self._blank_logits([encoded[i] for i in batch], [queries[i].vector for i in batch])
 
     def _encode(self, queries: Sequence[Query]) -> list[EncodedBlank]:
         for query in queries:
@@ -290,9 +308,7 @@ class LanguageModel:
             device=self.device,
         )
         none = torch.zeros(self.dim)
-        free = torch.stack(
-            [none if vector is None else torch.as_tensor(vector).detach().float().cpu() for vector in vectors]
-        )
+        free = torch.stack([none if vector is None else _tensor(vector) for vector in vectors])
         inputs = self.embed(ids, slots, free.to(self.device))
         blanks = torch.tensor([one.blank for one in batch], device=self.device)
         logits = self.logits_at(inputs, blanks)
@@ -300,6 +316,12 @@ class LanguageModel:
 
     def _mask(self, inputs: Tensor, mask: Tensor | None) -> Tensor:
         return torch.ones(inputs.shape[:2], dtype=torch.long, device=inputs.device) if mask is None else mask
+
+
+def _tensor(vector: np.ndarray | Tensor) -> Tensor:
+    # A vector out of a memory-mapped file is read-only, of which torch warns; the copy is small.
+    values = torch.tensor(vector) if isinstance(vector, np.ndarray) else vector.detach()
+    return values.float().cpu()
 
 
 def _find_head(model: Any) -> tuple[nn.Module, ...] | None:

@@ -48,10 +48,16 @@ def test_ask_answers_in_text_and_json():
     assert 0 < answer[0]["answers"][0]["probability"] <= 1
 
 
-def test_demo_shows_frequent_and_rare_words():
-    shown = rarewords("demo").stdout
+def test_demo_teaches_twenty_words_and_more_and_shows_its_failures(tmp_path):
+    shown = rarewords("demo", "--out", tmp_path / "taught").stdout
     assert "ku ##m ##qua ##t" in shown
     assert "instrument" in shown
+    report = json.loads((tmp_path / "taught" / "teaching.json").read_text("utf-8"))
+    assert len(report["words"]) >= 20
+    for word in [*report["words"], *report["worse"]]:
+        assert word["word"] in shown
+    mrr = report["wnlampro"]["scores"][-1]
+    assert mrr["after"] > mrr["before"]
 
 
 def test_inject_makes_a_folder_and_takes_word2vec_text_too(tmp_path, vectors):

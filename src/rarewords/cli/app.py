@@ -19,6 +19,8 @@ from rarewords.cli.inject import inject
 from rarewords.cli.ota import ota
 from rarewords.cli.reproduce import reproduce
 from rarewords.cli.scan import scan
+from rarewords.cli.serve import serve
+from rarewords.cli.teach import teach
 from rarewords.cli.wnlampro import app as wnlampro
 from rarewords.errors import InputError
 
@@ -56,12 +58,14 @@ def _common(
     progress.enable(not quiet)
 
 
+app.command("teach")(teach)
 app.command("scan")(scan)
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(mimic.app, name="mimic")
 app.command("ask")(ask)
 app.command("inject")(inject)
 app.command("demo")(demo)
+app.command("serve")(serve)
 app.add_typer(wnlampro, name="wnlampro")
 app.add_typer(ota, name="ota")
 app.command("reproduce")(reproduce)

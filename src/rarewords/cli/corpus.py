@@ -12,15 +12,14 @@ from rarewords.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, help="Counts and contexts of the words of a text.")
 
-Texts = Annotated[
-    list[str],
-    typer.Option(
-        "--text",
-        "-t",
-        help="Text: a file (txt, jsonl, csv, tsv, parquet; plain or gz, bz2, xz, zst), a folder, a pattern, "
-        "`-` for standard input or `hf:name` for a data set of the hub. Give it as often as you like.",
-    ),
-]
+_TEXT_OPTION = typer.Option(
+    "--text",
+    "-t",
+    help="Text: a file (txt, jsonl, csv, tsv, parquet; plain or gz, bz2, xz, zst), a folder, a pattern, "
+    "`-` for standard input or `hf:name` for a data set of the hub. Give it as often as you like.",
+)
+Texts = Annotated[list[str], _TEXT_OPTION]
+OptionalTexts = Annotated[list[str] | None, _TEXT_OPTION]
 MoreTexts = Annotated[
     list[str] | None, typer.Argument(help="More texts, as a shell pattern gives them.", metavar="[TEXT]...")
 ]

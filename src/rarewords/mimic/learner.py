@@ -29,7 +29,7 @@ from rarewords.files import read_json, whole_folder, write_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.fitting import ridge, training_words
 from rarewords.mimic.learner_settings import LearnerSettings
-from rarewords.mimic.masked import MaskedContexts, contexts_of_word, contexts_of_words
+from rarewords.mimic.masked import MaskedContexts, contexts_of_sentences, contexts_of_word, contexts_of_words
 from rarewords.mimic.mimicking import Inferred, InferredWords
 from rarewords.mimic.readings import KnownWords, pool, read, shares
 from rarewords.mimic.resembling import Resembling
@@ -94,12 +94,44 @@ class WordLearner:
         limit = self.settings.contexts
         masked = contexts_of_word(self.lm.tokens, word, list(contexts)[:limit], length=self._length())
         readings = self._readings([word], masked)
-        sources = self._sources([word], pool(readings, self.known, masked), masked)
+        sources = self._sources([word], pool(readings, self.known, masked), masked.counts)
         vectors, share = self.combine(sources)
         if not share.isfinite().all():
             raise InputError(f"{word!r}: {_NOTHING}")
         weights = shares(readings, self.known, vectors[0]).cpu().tolist() if len(masked) else []
         return Inferred(word, vectors[0].cpu().numpy(), float(share[0]), tuple(weights))
+
+    def infer_each(self, tasks: Sequence[tuple[str, Sequence[str]]]) -> list[Inferred]:
+        """:meth:`infer` for many words and sentences at once, and in large batches.
+
+        A word may be asked for several times with different sentences, to see what each tells; a sentence
+        is read once for all of them.
+        """
+        limit = self.settings.contexts
+        own: dict[str, dict[str, int]] = {}
+        for word, sentences in tasks:
+            known = own.setdefault(word, {})
+            for sentence in list(sentences)[:limit]:
+                known.setdefault(sentence, len(known))
+        masked = contexts_of_sentences(
+            self.lm.tokens, {word: list(known) for word, known in own.items()}, length=self._length()
+        )
+        readings = self._readings(list(own), masked)
+        first = dict(zip(own, masked.word_starts.tolist(), strict=False))
+        chosen = [
+            readings[[first[word] + own[word][sentence] for sentence in list(sentences)[:limit]]]
+            for word, sentences in tasks
+        ]
+        words, counts = [word for word, _ in tasks], np.array([len(rows) for rows in chosen], dtype=np.int64)
+        pooled = [rows.float().mean(0) if len(rows) else self.known.mean for rows in chosen]
+        vectors, share = self.combine(self._sources(words, torch.stack(pooled), counts))
+        for word, part in zip(words, share.tolist(), strict=True):
+            if part != part:  # not a number: nothing to go by
+                raise InputError(f"{word!r}: {_NOTHING}")
+        return [
+            Inferred(word, vector.cpu().numpy(), part, tuple(shares(rows, self.known, vector).tolist()))
+            for word, vector, part, rows in zip(words, vectors, share.tolist(), chosen, strict=True)
+        ]
 
     def infer_words(self, words: Sequence[str], store: Store, *, limit: int | None = None) -> InferredWords:
         """Vectors of many words with their contexts from a store.
@@ -124,7 +156,8 @@ class WordLearner:
     def sources(self, words: Sequence[str], masked: MaskedContexts, *, limit: int | None = None) -> Sources:
         """What is known of words whose contexts have been prepared."""
         readings = self._readings(words, masked)
-        return self._sources(words, pool(readings, self.known, masked, limit), masked, limit)
+        counts = masked.counts if limit is None else np.minimum(masked.counts, limit)
+        return self._sources(words, pool(readings, self.known, masked, limit), counts)
 
     def combine(self, sources: Sources) -> tuple[Tensor, Tensor]:
         """Vectors, and the share of the readings in each; not a number where there is nothing to go by.
@@ -255,12 +288,9 @@ class WordLearner:
         ]
         return readings[0] if len(readings) == 1 else (readings[0] + readings[1]) / 2
 
-    def _sources(
-        self, words: Sequence[str], reading: Tensor, masked: MaskedContexts, limit: int | None = None
-    ) -> Sources:
+    def _sources(self, words: Sequence[str], reading: Tensor, contexts: np.ndarray) -> Sources:
         spelling, resemblance = self._resembling.of(words)
-        counts = torch.from_numpy(masked.counts).to(self.lm.device)
-        counts = counts if limit is None else counts.clamp(max=limit)
+        counts = torch.from_numpy(contexts).to(self.lm.device)
         alone = counts == 0
         wanted = torch.full_like(alone, self.settings.pieces > 0) | (alone & (self.settings.pieces_alone > 0))
         return Sources(reading, counts, spelling, resemblance, self._pieces(words, wanted.cpu().numpy()))
@@ -270,13 +300,12 @@ class WordLearner:
         from rarewords.ota import approximate
 
         result = self.known.mean.repeat(len(words), 1)
-        asked = [word for word, yes in zip(words, wanted, strict=True) if yes]
+        asked = list(dict.fromkeys(word for word, yes in zip(words, wanted, strict=True) if yes))
         if asked:
             made = approximate(self.lm, asked, keep_single=True).vectors
-            place = {word: row for row, word in enumerate(words)}
-            rows = [place[word] for word in made.words if word in place]
-            chosen = [at for at, word in enumerate(made.words) if word in place]
-            result[rows] = torch.from_numpy(made.matrix[chosen]).to(result)
+            rows = [row for row, word in enumerate(words) if wanted[row] and word in made]
+            chosen = np.stack([made[words[row]] for row in rows]) if rows else made.matrix[:0]
+            result[rows] = torch.from_numpy(chosen).to(result)
         return result
 
     def _infer_some(

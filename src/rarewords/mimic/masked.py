@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,8 +78,16 @@ def contexts_of_word(
     tokens: Tokens, word: str, sentences: Sequence[str], *, length: int = 64
 ) -> MaskedContexts:
     """Sentences given as text, each of which must contain the word; its first occurrence is masked."""
-    spans = [_span(tokens, word, sentence) for sentence in sentences]
-    return _joined(1, np.zeros(len(spans), np.int64), _encode(tokens, spans, length))
+    return contexts_of_sentences(tokens, {word: sentences}, length=length)
+
+
+def contexts_of_sentences(
+    tokens: Tokens, sentences: Mapping[str, Sequence[str]], *, length: int = 64
+) -> MaskedContexts:
+    """:func:`contexts_of_word` for many words."""
+    spans = [_span(tokens, word, one) for word, own in sentences.items() for one in own]
+    owner = np.repeat(np.arange(len(sentences)), [len(own) for own in sentences.values()])
+    return _joined(len(sentences), owner.astype(np.int64), _encode(tokens, spans, length))
 
 
 def find_word(word: str, sentence: str, *, lower_case: bool) -> tuple[int, int] | None:

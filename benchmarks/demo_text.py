@@ -1,0 +1,81 @@
+"""Make the text of `rarewords demo` from a store of English Wikipedia.
+
+    rarewords corpus build --text wikipedia --out wikipedia.store
+    PYTHONPATH=src python benchmarks/demo_text.py --corpus wikipedia.store
+
+Which words, by rule and not by how well they turn out: the five words of the first version of the demo, where
+the text has three sentences or more of them; then the keywords of WNLaMPro's hypernym relation that the
+bundled model cuts into pieces, that have between 8 and 30 sentences in the store, and whose targets name one
+of the concrete kinds below. Of each kind the first few by SHA-256 are taken, a draw that nobody can steer. Of
+each word at most 20 sentences of 20 to 400 characters are kept, in the order of the store's sample.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from pathlib import Path
+
+from rarewords import LanguageModel, Store
+from rarewords.files import whole_file
+from rarewords.probe.dataset import Dataset
+
+FIRST = ("kumquat", "lingonberry", "samosa", "salsify", "unicycle")
+KINDS = (
+    "animal", "bird", "fruit", "tree", "herb", "sweet", "alcohol",
+    "tool", "weapon", "garment", "vehicle", "vessel", "instrument", "disease",
+)  # fmt: skip
+A_KIND = 2
+SENTENCES = range(8, 31)
+KEPT = 20
+LENGTH = range(20, 401)
+TARGET = Path(__file__).parent.parent / "src" / "rarewords" / "assets" / "demo"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--corpus", type=Path, required=True, help="a store of English Wikipedia")
+    parser.add_argument("--out", type=Path, default=TARGET)
+    chosen = parser.parse_args()
+    store, lm = Store.open(chosen.corpus), LanguageModel.from_pretrained("default", device="cpu")
+    kept: dict[str, list[str]] = {}
+    for word in FIRST:
+        found = sentences(store, word)
+        if len(found) >= 3:
+            kept[word] = found
+    for kind in KINDS:
+        taken = 0
+        for word in drawn(kind):
+            found = sentences(store, word) if len(lm.pieces(word)) > 1 else []
+            if word not in kept and len(found) in SENTENCES and taken < A_KIND:
+                kept[word] = found
+                taken += 1
+                print(f"{kind}: {word}, {len(found)} sentences")
+    write(chosen.out / "text.txt", "\n\n".join("\n".join(found[:KEPT]) for found in kept.values()) + "\n")
+    write(chosen.out / "words.txt", "".join(f"{word}\n" for word in kept))
+
+
+def drawn(kind: str) -> list[str]:
+    """The keywords of a kind in the order of their hashes."""
+    words = {
+        entry.word.text
+        for entry in Dataset.load()
+        if entry.relation == "hypernym" and kind in {target.text for target in entry.targets}
+    }
+    letters = [word for word in words if word.isalpha()]
+    return sorted(letters, key=lambda word: hashlib.sha256(word.encode()).digest())
+
+
+def sentences(store: Store, word: str) -> list[str]:
+    """Different sentences of a fit length that have the word."""
+    found = dict.fromkeys(context.sentence.strip() for context in store.contexts(word, 200))
+    return [sentence for sentence in found if len(sentence) in LENGTH]
+
+
+def write(path: Path, text: str) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""`rarewords teach` as a new user meets it: what it prints, and what it says of mistakes."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from rarewords.files import read_json
+from tests.cli.run import rarewords, refused
+from tests.teaching.invented import sentences_of
+
+WORDS = ["torvane", "thassel", "yurla"]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "invented.txt"
+    path.write_text(sentences_of(*WORDS, most=5), "utf-8")
+    return path
+
+
+@pytest.fixture
+def words(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text("torvane\nthassel\nYurla\nworld\nzzyzx\n")
+    return path
+
+
+def test_it_prints_answers_before_and_after_and_every_word_not_taught(text, words, tmp_path):
+    out = tmp_path / "model"
+    shown = rarewords("-q", "teach", "--text", text, "--words", words, "--out", out, "--workers", 1)
+    for part in ("torvane", "before", "after", "held-out gain", "Held-out sentences of the text"):
+        assert part in shown.stdout
+    assert "Not taught: zzyzx: the text does not contain it as a word" in shown.stdout
+    assert "Not taught: world: the model has it as one piece already" in shown.stdout
+    assert shown.stderr == ""
+    assert "exists and is not empty" in refused("-q", "teach", "--text", text, "--out", out)
+
+
+def test_json_is_the_report_and_progress_is_on_stderr(text, words, tmp_path):
+    out = tmp_path / "model"
+    shown = rarewords("teach", "--text", text, "--words", words, "--out", out, "--workers", 1, "--json")
+    report = json.loads(shown.stdout)
+    assert report.pop("folder") == str(out)
+    assert report == read_json(out / "teaching.json")
+    assert set(report["refused"]) == {"world", "zzyzx"}
+    assert "Judgement: done" in shown.stderr
+
+
+def test_the_plan_names_words_stages_and_time_and_does_nothing(text, words, tmp_path):
+    out = tmp_path / "model"
+    command = ("-q", "teach", "--text", text, "--words", words, "--out", out, "--workers", 1, "--plan")
+    shown = rarewords(*command)
+    assert "Would teach minilm-mlm 3 words: torvane, thassel, yurla" in shown.stdout
+    assert "about, in all" in shown.stdout
+    assert shown.stderr == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["words.txt"]
+
+
+def test_mistakes_are_one_line(text, tmp_path):
+    out = tmp_path / "out"
+    empty, absent = tmp_path / "empty.txt", tmp_path / "absent.txt"
+    empty.write_text("")
+    absent.write_text("zzyzx\nquux\n")
+
+    def wrong(*arguments):
+        return refused("-q", "teach", *arguments, "--out", out, "--workers", 1)
+
+    assert "no words" in wrong("--text", empty)
+    assert "none of the 2 words can be taught; 'zzyzx'" in wrong("--text", text, "--words", absent)
+    assert "no text given" in wrong()
+    assert "not both" in wrong("--text", text, "--corpus", tmp_path)
+    assert "is not a store" in wrong("--corpus", tmp_path)
+    assert "does not exist" in wrong("--text", tmp_path / "nothing.txt")
+    assert "does not exist" in wrong("--text", text, "--words", tmp_path / "nothing.txt")
+    assert "mix must be one of" in wrong("--text", text, "--mix", "both")
+    assert "needs a mimic model" in wrong("--text", text, "--method", "am")
+    assert "is not a mimic model" in wrong("--text", text, "--mimic", tmp_path)
+    assert "no config.json" in wrong("--text", text, "--model", tmp_path)
+    assert "is a file, not a folder" in refused("-q", "teach", "--text", text, "--out", text)
+    assert not out.exists()
+
+
+def test_a_causal_model_is_refused_before_any_work(text, tmp_path):
+    from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
+
+    from rarewords.bundled import bundled_model
+
+    folder = tmp_path / "causal"
+    GPT2LMHeadModel(GPT2Config(vocab_size=30522, n_embd=8, n_layer=1, n_head=1)).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(bundled_model()).save_pretrained(folder)
+    said = refused("-q", "teach", "--text", text, "--model", folder, "--out", tmp_path / "out")
+    assert "cannot be loaded" in said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["causal"]
+
+
+def test_ctrl_c_says_where_the_work_is_and_the_same_command_goes_on(text, words, tmp_path):
+    command = [sys.executable, "-m", "rarewords", "teach", "--text", text, "--words", words]
+    command = [str(part) for part in [*command, "--out", tmp_path / "model", "--workers", "1"]]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if line.startswith("Words"):
+            process.send_signal(signal.SIGINT)
+            break
+    rest = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, "".join(said) + rest
+    assert "the same command goes on" in rest
+    assert "rarewords: interrupted" in rest
+    assert not (tmp_path / "model").exists()
+    again = rarewords("-q", *command[3:])
+    assert "more words" in again.stdout
+    assert not (tmp_path / "model.work").exists()
