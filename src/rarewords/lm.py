@@ -8,7 +8,6 @@ may be its pieces or one free vector.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -146,15 +145,18 @@ class LanguageModel:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits that differ between models whose vectors cannot be mixed."""
-        digest = hashlib.sha256(
-            json.dumps(self.model.config.to_diff_dict(), sort_keys=True, default=str).encode()
-        )
-        for name, parameter in sorted(self.model.named_parameters()):
-            digest.update(name.encode())
+        """Sixteen hexadecimal digits that differ between models whose vectors cannot be mixed.
+
+        They follow from the weights alone: names of parameters and of settings change with the version of
+        transformers, and a model must stay itself on another machine.
+        """
+        samples = set()
+        for parameter in self.model.parameters():
             sample = parameter if parameter is self._embedding.weight else parameter.flatten()[:64]
-            digest.update(sample.detach().float().cpu().numpy().tobytes())
-        return digest.hexdigest()[:16]
+            numbers = sample.detach().float().cpu().numpy().tobytes()
+            samples.add(hashlib.sha256(str(tuple(parameter.shape)).encode() + numbers).hexdigest())
+        kind = f"{self.model.config.model_type} {self.layers}"
+        return hashlib.sha256("\n".join([kind, *sorted(samples)]).encode()).hexdigest()[:16]
 
     def pieces(self, word: str) -> list[int]:
         """The ids of a word's pieces in running text."""

@@ -36,7 +36,7 @@ class LearnerSettings:
     resemblance_width: float = 0.1
     temperature: float = 0.03
     pieces: float = 0.0
-    pieces_alone: float = 0.0
+    pieces_alone: float = 0.5
     scale: float = 1.0
 
     def __post_init__(self) -> None:

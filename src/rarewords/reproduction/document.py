@@ -111,7 +111,8 @@ def section_markdown(section: Section, folder: Path) -> str:
             lines += [f"  - {'✓' if check.holds else '✗'} {check.text}" for check in claim.checks]
         lines.append("")
     if section.reasons:
-        lines += ["### Where and why ours differs", "", *(f"- {reason}" for reason in section.reasons), ""]
+        title = "In short" if section.beyond else "Where and why ours differs"
+        lines += [f"### {title}", "", *(f"- {reason}" for reason in section.reasons), ""]
     if section.command:
         lines += [f"Repeat: `{section.command}`", ""]
     return "\n".join(lines)

@@ -40,6 +40,7 @@ def facts_of(lab: Laboratory) -> dict[str, Any]:
         "parameters": round(sum(one.numel() for one in lm.model.parameters()) / 1e6, 1),
         "vocabulary": len(lm.embeddings),
         "whole_words": len(whole),
+        "ota": lab.settings.ota_text(),
         "corpus_words": words,
         "corpus_size": f"{words / 1e6:,.0f} million words" if words >= 10_000_000 else f"{words:,} words",
         "corpus_sentences": lab.store.totals.sentences,
@@ -66,7 +67,8 @@ def environment(lab: Laboratory) -> dict[str, str]:
     if device.type == "cuda":
         name = torch.cuda.get_device_name(device)
     else:
-        name = f"{platform.machine()} {device.type}, {torch.get_num_threads()} threads"
+        threads = torch.get_num_threads()
+        name = f"{platform.machine()} {device.type}, {threads} thread{'s' if threads > 1 else ''}"
     return {
         "rarewords": __version__,
         "Python": platform.python_version(),

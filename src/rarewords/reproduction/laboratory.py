@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from rarewords import __version__
 from rarewords.corpus.store import Store
 from rarewords.errors import InputError
 from rarewords.files import read_json, write_json
@@ -94,6 +95,7 @@ class Laboratory:
             "store": digest({"files": store["files"]}),
             "settings": self.settings.to_dict(),
             "targets": given,
+            "version": __version__,
         }
 
     @property

@@ -94,7 +94,8 @@ def _section(section: Section) -> str:
         parts += [_claim(claim) for claim in section.claims]
     if section.reasons:
         items = "".join(f"<li>{_inline(reason)}</li>" for reason in section.reasons)
-        parts.append(f"<aside><h3>Where and why ours differs</h3><ul>{items}</ul></aside>")
+        title = "In short" if section.beyond else "Where and why ours differs"
+        parts.append(f"<aside><h3>{title}</h3><ul>{items}</ul></aside>")
     if section.command:
         parts.append(f'<p class="command"><code>{escape(section.command)}</code></p>')
     kind = ' class="beyond"' if section.beyond else ""

@@ -47,7 +47,7 @@ def write_report(report: Report, folder: Path) -> tuple[Path, tuple[Claim, ...]]
         for table in section.tables:
             _write(folder / "tables" / f"{table.name}.md", f"{table.caption}\n\n{table.markdown()}")
     write_json(folder / "results" / "claims.json", [claim.as_json() for claim in claims])
-    lines = [f"# {TITLE}", "", *summary, ""]
+    lines = [f"# {TITLE}", "", *(line for text in summary for line in (text, ""))]
     lines += [section_markdown(section, folder) for section in [*sections, *about]]
     _write(folder / "report.md", "\n".join(lines))
     _write(folder / "report.html", page(TITLE, summary, claims, sections, about, banner(report)))
@@ -61,11 +61,10 @@ def banner(report: Report) -> str:
     size, facts = report.settings.sample, report.facts
     return (
         f"This is a run of the sample “{size.name}”, for trying the commands, not for conclusions: "
-        f"{facts['dev']:,} "
-        f"entries of dev and {facts['test']:,} of test, {size.ota_words} words and {size.ota_iterations} "
-        "iterations in "
-        f"the figure of OTA, {facts['training_several']:,} training words of several pieces, trainings of "
-        f"{size.epochs[-1]} epochs. Figures move by chance, and p-values are large."
+        f"{facts['dev']:,} entries of dev and {facts['test']:,} of test, {size.ota_words} words and "
+        f"{size.ota_iterations} iterations in the figure of OTA, {facts['training_several']:,} training "
+        f"words of several pieces, trainings of {size.epochs[-1]} epochs. Figures move by chance, and "
+        "p-values are large."
     )
 
 
@@ -114,10 +113,16 @@ def _inputs(report: Report) -> Section:
             [f"entries, {band}", f"{facts['entries'][band]:,}", f"{_published_size(number):,}"]
             for number, band in enumerate(facts["entries"])
         ),
-        ["OTA of keywords and targets", _ota(settings), "RANDOM, 4000 iterations"],
+        ["OTA of keywords and targets", settings.ota_text(), "RANDOM, 4000 iterations"],
         ["seed", f"{settings.seed}", "–"],
     ]
     size = settings.sample
+    own = (
+        "It is built by the paper's rules from other counts, so its entries and what is rare in it are not "
+        "the paper's. "
+        if "bundled" in report.dataset
+        else ""
+    )
     points = [f"{name}: {value}" for name, value in report.environment.items()]
     return Section(
         "inputs",
@@ -126,17 +131,14 @@ def _inputs(report: Report) -> Section:
             Table("inputs", "What went in, beside the paper's.", ["", "here", "paper"], rows, left=3),
             Text(
                 f"Sample “{size.name}”: {size.ota_words:,} words and {size.ota_iterations:,} iterations in "
-                "the figure of "
-                f"OTA; epochs {', '.join(map(str, size.epochs))}; words with a count of at least "
-                f"{size.min_count}, at most "
-                f"{size.copies_max} instances an epoch; contexts of a word: "
-                f"{size.contexts or 'all that are kept'}; "
-                f"{settings.seeds} training{'s' if settings.seeds > 1 else ''} of each configuration. "
-                "WNLaMPro is built "
-                "anew from these counts, so its entries and the bounds of rare and frequent are not the "
-                "paper's. "
-                "Everything is in `settings.json`; raw results are in `results`, tables in `tables`, figures "
-                "in `figures`."
+                f"the figure of OTA; epochs {', '.join(map(str, size.epochs))}; words with a count of at "
+                f"least {size.min_count}, at most {size.copies_max} training instances an epoch; contexts "
+                f"of a word: {size.contexts or 'all that are kept'}; trainings of each configuration: "
+                f"{settings.seeds}."
+            ),
+            Text(
+                f"The entries are those of {report.dataset}. {own}Everything is in `settings.json`; raw "
+                "results are in `results`, tables in `tables`, figures in `figures`."
             ),
             Points(points),
         ],
@@ -168,12 +170,6 @@ def _costs(report: Report) -> Section:
             ),
         ],
     )
-
-
-def _ota(settings: ReproduceSettings) -> str:
-    ota = settings.ota()
-    steps = ota.iterations if settings.ota_preset == "paper" else ota.averaging_steps
-    return f"preset {settings.ota_preset}, RANDOM, {steps} iterations"
 
 
 def _trained(facts: Mapping[str, Any]) -> str:

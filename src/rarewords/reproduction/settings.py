@@ -66,9 +66,9 @@ SAMPLES = {
         ota_iterations=300,
         dev_entries=150,
         test_entries=300,
-        targets=150,
+        targets=100,
         averaging_steps=30,
-        contexts=20,
+        contexts=12,
         copies_max=1,
         epochs=(2, 4),
     ),
@@ -115,6 +115,8 @@ class ReproduceSettings:
         unknown = [one for one in self.configurations if one not in CONFIGURATIONS]
         if unknown:
             raise InputError(f"unknown configuration {unknown[0]!r}; use {', '.join(CONFIGURATIONS)}")
+        if "am" not in self.configurations:
+            raise InputError("the configurations are compared with 'am'; name it as well")
 
     @classmethod
     def sized(cls, sample: str, **changes: Any) -> ReproduceSettings:
@@ -135,6 +137,12 @@ class ReproduceSettings:
             return OtaSettings.preset(self.ota_preset, seed=self.seed)
         changed = {"fast": "averaging_steps", "paper": "iterations"}[self.ota_preset]
         return OtaSettings.preset(self.ota_preset, seed=self.seed, **{changed: steps})
+
+    def ota_text(self) -> str:
+        """The same for a reader."""
+        made = self.ota()
+        steps = made.iterations if self.ota_preset == "paper" else made.averaging_steps
+        return f"preset {self.ota_preset}, {steps:,} steps"
 
     def curve(self, contexts: str) -> OtaSettings:
         """How the development figure approximates: the paper's preset, for longer."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from rarewords import __version__
 from rarewords.files import read_json, whole_folder, write_json
 from rarewords.progress import duration, message
 
@@ -58,7 +59,7 @@ class Workshop:
         """
         spelt = title.lower().replace("+", " plus ").replace("−", " minus ")
         slug = re.sub(r"[^a-z0-9]+", "-", spelt).strip("-")
-        name = f"{slug}-{digest(recipe)[:12]}"
+        name = f"{slug}-{digest({**recipe, 'version': __version__})[:12]}"
         target = self.folder / name
         if not self._found(name, title):
             locks = self.folder / ".locks"

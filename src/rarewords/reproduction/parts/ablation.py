@@ -123,15 +123,13 @@ def blocks(result: Result, drawn: Path) -> list[Block]:
     several = len(result["seeds"]) > 1
     return [
         Text(
-            f"MRR over the {result['entries']:,} entries of dev, every keyword shown as its mimicked vector. "
-            "AM is "
-            "the default configuration; AM+context has at least 8 contexts for each training instance and "
-            "drops "
-            "10 % of n-grams. The others leave something out of AM: words of several pieces, the spelling, "
-            "the "
-            "contexts."
+            f"MRR over the {result['entries']:,} entries of dev, every keyword shown as its mimicked "
+            "vector. AM is the default configuration; AM+context has at least 8 contexts for each "
+            "training instance and drops 10 % of n-grams. The others leave something out of AM: words of "
+            "several pieces, the spelling, the contexts."
             + (
-                f" Means of {len(result['seeds'])} trainings, with their standard deviation."
+                f" Means of {len(result['seeds'])} trainings, with their standard deviation; p-values are "
+                "the first one's."
                 if several
                 else ""
             )
@@ -209,7 +207,7 @@ def claims(result: Result) -> list[Claim]:
                     Check(
                         f"{figure(other)} after {first}, {figure(one)} after {last} epochs, "
                         f"{p_text(test['p'])}",
-                        one > other,
+                        round(one, 3) > round(other, 3),
                     ),
                 ),
             )
@@ -238,7 +236,7 @@ def _better(result: Result, one: str, other: str, test: str) -> tuple[Check, ...
         text = f"{after}: {title_of(one)} {figure(here)}, {title_of(other)} {figure(there)}"
         if epoch == result["epochs"][-1] and test in result["tests"]:
             text += f", {p_text(result['tests'][test]['p'])}"
-        checks.append(Check(text, here > there))
+        checks.append(Check(text, round(here, 3) > round(there, 3)))  # as they are printed
     return tuple(checks)
 
 
@@ -254,10 +252,8 @@ def reasons(result: Result, facts: Facts) -> list[str]:
     if facts["contexts_median"].get("rare") is not None:
         found.append(
             f"Half of the rare keywords have at most {facts['contexts_median']['rare']:.0f} contexts here, "
-            "medium "
-            f"ones {facts['contexts_median'].get('medium', 0):.0f}; {facts['without_contexts']:.0%} of all "
-            "keywords "
-            "(misspellings above all) have none, and only their spelling speaks."
+            f"medium ones {facts['contexts_median'].get('medium', 0):.0f}; {facts['without_contexts']:.0%} "
+            "of all keywords (misspellings above all) have none, and only their spelling speaks."
         )
     best = max(result["configurations"], key=lambda one: _mrr(result, one, last))
     changes = []

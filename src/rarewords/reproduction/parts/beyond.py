@@ -47,11 +47,12 @@ def run(lab: Laboratory, folder: Path) -> Result:
     return {
         "comparison": compared([*test, mixed]),
         "against": compared(test[1:]),
-        "dev": {result.label: round(result.mrr, 6) for result in dev},
+        "dev": [[result.label, round(result.mrr, 6)] for result in dev],
         "dev_mixed": round(max(mrr for _, mrr in tried), 6),
         "below": None if np.isinf(below) else below,
         "refused": sum(word in keywords for word in refused),
         "learner": lab.learner_identity,
+        "contexts": min(lab.learner.settings.contexts, lab.settings.sample.contexts or 10**9),
         "queries": ask_all(lab, {title_of(CONFIGURATION): mimicked, LABEL: made}),
     }
 
@@ -85,7 +86,7 @@ def blocks(result: Result, figures: Path) -> list[Block]:
             "This is not in the paper: the same entries with our own default method, which reads a word's "
             "contexts with the language model itself (what does it expect in the word's place?) and adds "
             f"known words of similar spelling; {trained}. It reads at most "
-            f"{learner['settings']['contexts']} contexts of a word. `{comparison['results'][3]}`: "
+            f"{result['contexts']} contexts of a word. `{comparison['results'][3]}`: "
             f"{threshold_text(result['below'])}, pieces otherwise, chosen on dev."
             + (
                 f" {result['refused']} keywords without a vector keep their pieces."
@@ -95,9 +96,8 @@ def blocks(result: Result, figures: Path) -> list[Block]:
         ),
         Figure(
             figures / "beyond",
-            "MRR on test by relation and frequency; bars are 95 % bootstrap intervals of the difference to "
-            "the "
-            "pieces. Pale: the paper's BERT-base.",
+            "MRR on test by relation and frequency; bars are 95 % bootstrap intervals of the difference "
+            "to the pieces. Pale: the paper's BERT-base.",
             "MRR by relation and frequency of pieces, AM+context and our method",
         ),
         main_table(
@@ -111,8 +111,8 @@ def blocks(result: Result, figures: Path) -> list[Block]:
         Table(
             "beyond-dev",
             "MRR on dev with a vector for every keyword, and mixed with pieces by count.",
-            ["", *result["dev"], f"{LABEL}, mixed"],
-            [["dev", *(figure(mrr) for mrr in result["dev"].values()), figure(result["dev_mixed"])]],
+            ["", *(label for label, _ in result["dev"]), f"{LABEL}, mixed"],
+            [["dev", *(figure(mrr) for _, mrr in result["dev"]), figure(result["dev_mixed"])]],
         ),
         *query_blocks(result["queries"]),
     ]
@@ -135,8 +135,7 @@ def reasons(result: Result, facts: Facts) -> list[str]:
     share = facts["without_contexts"]
     lines.append(
         f"{share:.0%} of the keywords have no context in the corpus; there only the spelling speaks, in "
-        "either "
-        "method."
+        "either method."
     )
     return lines
 

@@ -60,16 +60,14 @@ def blocks(result: Result, figures: Path) -> list[Block]:
         )
     return [
         Text(
-            f"The first {result['depth']} answers to cohyponym+ of dev and test with the model's own pieces. "
-            "Each "
-            "column is one interval of counts and adds up to one; the dot marks its most probable interval "
-            "of ranks."
+            f"The first {result['depth']} answers to cohyponym+ of dev and test with the model's own "
+            "pieces. Each column is one interval of counts and adds up to one; the dot marks its most "
+            "probable interval of ranks."
         ),
         Figure(
             figures / "heatmap",
             "Distribution of ranks by the keyword's count. The paper's figure for BERT-base gives no "
-            "numbers; its "
-            "text says what is compared below.",
+            "numbers; its text says what is compared below.",
             "Heat map of ranks by counts",
         ),
         Table(
@@ -137,9 +135,8 @@ def reasons(_: Result, facts: Facts) -> list[str]:
     moved = math.log2(max(facts["corpus_factor"], 1.0))
     return [
         f"The corpus is {facts['corpus_factor']:.1f} times smaller than the paper's, so that the same word "
-        "stands "
-        f"about {moved:.1f} columns further left here. The paper's threshold of 256 occurrences is compared "
-        "as it is."
+        f"stands about {moved:.1f} columns further left here. The paper's threshold of 256 occurrences is "
+        "compared as it is."
     ]
 
 

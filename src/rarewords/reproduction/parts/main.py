@@ -70,9 +70,8 @@ def blocks(result: Result, figures: Path) -> list[Block]:
         ),
         Figure(
             figures / "main",
-            "MRR on test by relation and frequency; bars are 95 % bootstrap intervals of the difference to "
-            "the pieces. "
-            "Pale: the paper's BERT-base.",
+            "MRR on test by relation and frequency; bars are 95 % bootstrap intervals of the difference "
+            "to the pieces. Pale: the paper's BERT-base.",
             "MRR by relation and frequency with and without AM+context, ours and the paper's",
         ),
         main_table(
@@ -113,8 +112,7 @@ def claims(result: Result) -> list[Claim]:
         Claim(
             "main",
             "For medium words AM is always helpful on the smaller model; on the larger one only antonyms "
-            "gain "
-            "consistently.",
+            "gain consistently.",
             "main table",
             "base: ant +.422, hyp +.016, coh+ +.036; large: +.340, −.027, +.006",
             tuple(_gain(comparison, one, "medium") for one in _there(comparison, "medium")),
@@ -192,10 +190,9 @@ def reasons(result: Result, facts: Facts) -> list[str]:
         found.append(
             f"A rare keyword has {medians['rare']:.0f} contexts in the median here, a medium one "
             f"{medians.get('medium') or 0:.0f}. Counts are those of a corpus {facts['corpus_factor']:.1f} "
-            "times smaller "
-            "than the paper's: words that are rare here are less rare in what a model was pretrained on than "
-            "the "
-            "paper's rare words were for BERT, so that pieces have more to say and vectors less to add."
+            "times smaller than the paper's: words that are rare here are less rare in what a model was "
+            "pretrained on than the paper's rare words were for BERT, so that pieces have more to say and "
+            "vectors less to add."
         )
     others = []
     for relation in RELATIONS:

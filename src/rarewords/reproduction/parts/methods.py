@@ -94,8 +94,7 @@ def blocks(result: Result, drawn: Path) -> list[Block]:
     return [
         Text(
             f"All of dev and test ({sizes} entries). `pieces` is the model as it is; OTA, FIRST, LAST and "
-            "AVG put "
-            "one vector in place of every keyword of several pieces."
+            "AVG put one vector in place of every keyword of several pieces."
         ),
         Figure(
             drawn / "methods",
@@ -181,6 +180,7 @@ def reasons(result: Result, facts: Facts) -> list[str]:
         f"{facts['corpus_factor'] * 9:,.0f} times there, and the model may have met it more often than its "
         "count says."
     )
+    found.append(f"OTA is made by {facts['ota']}; the paper's in RANDOM contexts with 4000 steps of Adam.")
     shares, rest = result["contained"]["shares"], result["contained"]["mrr"]
     told = [
         f"{band} {share:.0%} (MRR of the others {figure(mrr)})"

@@ -199,10 +199,9 @@ def reasons(result: Result, facts: Facts) -> list[str]:
     if last > 1:
         found.append(
             f"At iteration {last:,} RANDOM stands at {here:.4f}, the paper's at {there:.4f}. "
-            f"{facts['model']} has "
-            f"{facts['layers']} layers of {facts['hidden']} numbers, BERT-base 12 of 768: fewer unknowns and "
-            "a "
-            "shorter way back from the states to the vector make the problem easier, more make it harder."
+            f"{facts['model']} has {facts['layers']} layers of {facts['hidden']} numbers, BERT-base 12 of "
+            "768: fewer unknowns and a shorter way back from the states to the vector make the problem "
+            "easier, more make it harder."
         )
     if _best(result, "random") == result["iterations"]:
         found.append("RANDOM still falls at the last iteration, so where it would be best is not seen here.")
