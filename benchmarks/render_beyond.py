@@ -147,7 +147,7 @@ def draw(models: dict[str, list[dict[str, Any]]], path: Path) -> None:
         axis.set_xticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
         axis.set_xlabel("contexts read")
         axis.set_ylabel("MRR")
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(0, 1.1 * max(line["MRR"] for line in numbers))
         axis.set_title(f"{name}, {about['entries']:,} dev entries", fontsize=10)
         axis.legend(frameon=False, fontsize=8, loc="lower right")
         axis.spines[["top", "right"]].set_visible(False)
@@ -165,11 +165,11 @@ Rendered by `benchmarks/render_beyond.py` from the measurements in [beyond/](bey
 python benchmarks/beyond.py RESULTS --model M --name NAME --corpus STORE
 ```
 
-with a store of the Wikipedia and encyclopaedia text (71 million words), at most 32 contexts a word, on one H200
-shared with other runs. All keywords get vectors, those of one piece included, as in the paper; entries without
-any context are included. `masked` and `shown` say how contexts are read, `both` is their mean; `A` is the fitted
-matrix (the identity without it), `spelling` and `pieces` are weights beside the reading's 1, `alone` the weight
-of the pieces for a word without contexts, `scale` the distance from the mean embedding.
+with a store of the Wikipedia and encyclopaedia text (71 million words), at most 32 contexts a word, on one
+H200 shared with other runs. All keywords get vectors, those of one piece included, as in the paper; entries
+without any context are included. `masked` and `shown` say how contexts are read, `both` is their mean; `A` is
+the fitted matrix (without it the identity), `spelling` and `pieces` are weights beside the reading's 1, `alone`
+the weight of the pieces for a word without contexts, `scale` the distance from the mean embedding.
 """
 
 CONTEXTS = """## How fast a word is learned
