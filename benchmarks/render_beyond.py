@@ -167,9 +167,9 @@ python benchmarks/beyond.py RESULTS --model M --name NAME --corpus STORE
 
 with a store of the Wikipedia and encyclopaedia text (71 million words), at most 32 contexts a word, on one
 H200 shared with other runs. All keywords get vectors, those of one piece included, as in the paper; entries
-without any context are included. `masked` and `shown` say how contexts are read, `both` is their mean; `A` is
-the fitted matrix (without it the identity), `spelling` and `pieces` are weights beside the reading's 1, `alone`
-the weight of the pieces for a word without contexts, `scale` the distance from the mean embedding.
+without any context are included. `masked` and `shown` say how contexts are read, `both` is their mean; `A`
+is the fitted matrix (without it the identity), `spelling` and `pieces` are weights beside the reading's 1,
+`alone` the weight of the pieces for a word without contexts, `scale` the distance from the mean embedding.
 """
 
 CONTEXTS = """## How fast a word is learned
