@@ -32,13 +32,16 @@ def main() -> None:
     asked = parser.parse_args()
     lm = LanguageModel.from_pretrained(asked.model)
     learner = WordLearner.for_model(lm).with_settings(pieces=0.0)
+    reading_only = learner.with_settings(spelling=0.0)
     tasks = invented()[: asked.words]
     learner.infer(*tasks[0])  # the first call prepares what later ones use
     alone = [timed(lambda task=task: learner.infer(*task))[0] for task in tasks[:8]]
     print(f"one word, {SENTENCES} sentences: {statistics.median(alone):.2f} s (median of {len(alone)})")
-    together, learned = timed(lambda: learner.infer_each(tasks))
+    together, learned = timed(lambda: reading_only.infer_each(tasks))
     plainly, vectors = timed(lambda: [plain(lm, learner, word, own) for word, own in tasks])
-    same = [np.corrcoef(one.vector, other)[0, 1] for one, other in zip(learned, vectors, strict=True)]
+    mean = learner.known.mean.cpu().numpy()
+    pairs = zip(learned, vectors, strict=True)
+    same = [np.corrcoef(one.vector - mean, other - mean)[0, 1] for one, other in pairs]
     ratio = plainly / together
     print(f"{len(tasks)} words together: {together:.2f} s, plainly {plainly:.2f} s, {ratio:.1f} times")
     print(f"correlation with the plain readings' vectors: at least {min(same):.3f}")
@@ -67,7 +70,8 @@ def plain(lm: LanguageModel, learner: WordLearner, word: str, sentences: list[st
     found = []
     for sentence in sentences:
         start, end = find_word(word, sentence, lower_case=lm.lower_case)
-        for shown in ("", f"{word} / "):
+        kinds = {"masked": [""], "shown": [f"{word} / "], "both": ["", f"{word} / "]}
+        for shown in kinds[learner.settings.reading]:
             text = sentence[:start] + shown + lm.tokens.mask_token + sentence[end:]
             encoded = lm.tokenizer(text, return_tensors="pt", truncation=True, max_length=lm.max_length)
             encoded = encoded.to(lm.device)
