@@ -1,6 +1,5 @@
 """Training on real text with the bundled model: it learns, resumes, infers and says what it used."""
 
-import gzip
 import os
 import signal
 import subprocess
@@ -12,23 +11,11 @@ import pytest
 import torch
 
 from rarewords import InputError, Query, WordVectors
-from rarewords.corpus.store import Store
 from rarewords.mimic.mimicking import AttentiveMimicking
 from rarewords.mimic.settings import preset
-from tests.architectures import DATA
 from tests.cli.run import rarewords, refused
 
 SETTINGS = preset("am+context", min_count=20, epochs=2, held_out=0.1)
-
-
-@pytest.fixture(scope="session")
-def store(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corpus")
-    (folder / "text.txt").write_bytes(gzip.decompress((DATA / "wikipedia.txt.gz").read_bytes()))
-    rarewords(
-        "-q", "corpus", "build", "--text", folder / "text.txt", "--out", folder / "store", "--workers", 1
-    )
-    return Store.open(folder / "store")
 
 
 @pytest.fixture(scope="session")
@@ -124,6 +111,8 @@ def test_targets_of_another_model_and_too_few_words_are_refused(lm, store):
 def test_the_commands_train_infer_and_name_mistakes(store, tmp_path):
     folder = tmp_path / "mimic"
     options = ["--corpus", store.path, "--out", folder, "--min-count", 60, "--epochs", 1, "--contexts", 8]
+    assert "belongs to the presets am" in refused("-q", "mimic", "train", *options)
+    options += ["--preset", "am+context"]
     assert "give --targets" in refused("-q", "mimic", "train", *options)
     done = rarewords("-q", "mimic", "train", *options, "--no-ota")
     assert "trained, epoch 1" in done.stdout
@@ -139,12 +128,13 @@ def test_the_commands_train_infer_and_name_mistakes(store, tmp_path):
         "-q", "mimic", "infer", "--mimic", tmp_path, *infer[4:], "--out", out
     )
     assert "not a store" in refused(
-        "-q", "mimic", "train", "--corpus", tmp_path, "--out", tmp_path / "x", "--no-ota"
+        "-q", "mimic", "train", "--preset", "am", "--corpus", tmp_path, "--out", tmp_path / "x", "--no-ota"
     )
 
 
 def test_a_killed_training_goes_on_and_ends_the_same(store, tmp_path):
     common = ["--corpus", store.path, "--min-count", 40, "--epochs", 4, "--contexts", 8, "--no-ota"]
+    common += ["--preset", "am+context"]
     killed = tmp_path / "killed"
     command = [
         sys.executable,

@@ -9,7 +9,7 @@ import typer
 
 from rarewords.cli.options import AsJson, Device, Model, print_json
 
-app = typer.Typer(no_args_is_help=True, help="Attentive mimicking: vectors from spelling and sentences.")
+app = typer.Typer(no_args_is_help=True, help="Vectors for words from their sentences and their spelling.")
 
 Corpus = Annotated[Path, typer.Option("--corpus", help="A store made by `rarewords corpus build`.")]
 
@@ -22,7 +22,9 @@ def train(
     targets: Annotated[
         Path | None, typer.Option(help="Vectors of words of several pieces, made by `rarewords ota`.")
     ] = None,
-    preset: Annotated[str, typer.Option(help="am or am+context, as in the paper.")] = "am+context",
+    preset: Annotated[
+        str, typer.Option(help="readings, the default; am or am+context, as in the paper.")
+    ] = "readings",
     epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the training words (10).")] = None,
     no_ota: Annotated[
         bool, typer.Option("--no-ota", help="Ablation: learn from words of one piece only.")
@@ -57,10 +59,14 @@ def train(
 ) -> None:
     """Train a mimic model on a corpus.
 
-    It learns from words with a count of at least 100: the vector of a word of one piece is the model's own,
-    that of a word of several pieces comes from `--targets`. An interrupted training goes on where it stopped.
+    Preset `readings` lets the language model read the contexts itself and fits one matrix, in closed form, on
+    words the model knows. `am` and `am+context` are the paper's: they learn from words with a count of at
+    least 100; the vector of a word of one piece is the model's own, that of a word of several pieces comes
+    from `--targets`. An interrupted training of these goes on where it stopped.
 
-    Example: `rarewords mimic train --corpus wiki.store --targets ota.safetensors --out mimic`
+    Example: `rarewords mimic train --corpus wiki.store --out learner`
+
+    Example: `rarewords mimic train --preset am --corpus wiki.store --targets ota.safetensors --out am`
     """
     from rarewords import LanguageModel, progress
     from rarewords.corpus.store import Store
@@ -69,14 +75,36 @@ def train(
     from rarewords.mimic.settings import preset as settings_of
     from rarewords.vectors import open_vectors
 
+    if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
+        raise InputError(f"{out} exists and is not empty; choose another folder or remove it first")
+    if preset == "readings":
+        given = {
+            "--targets": targets is not None,
+            "--epochs": epochs is not None,
+            "--no-ota": no_ota,
+            "--no-form": no_form,
+            "--no-context": no_context,
+            "--no-attention": no_attention,
+            "--ngram-limit": ngram_limit is not None,
+            "--skip-frequent": skip_frequent is not None,
+            "--centre": centre,
+            "--form-dropout": form_dropout is not None,
+            "--held-out": held_out is not None,
+            "--packed": packed,
+        }
+        foreign = [name for name, yes in given.items() if yes]
+        if foreign:
+            raise InputError(
+                f"{foreign[0]} belongs to the presets am and am+context; add --preset am+context"
+            )
+        _fit_readings(corpus, out, model, min_count, contexts, seed, device, as_json)
+        return
     if no_ota and targets is not None:
         raise InputError("--no-ota leaves out what --targets gives; use one of them")
     if targets is None and not no_ota:
         raise InputError(
             "give --targets (made by rarewords ota), or --no-ota to learn from one-piece words only"
         )
-    if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
-        raise InputError(f"{out} exists and is not empty; choose another folder or remove it first")
     changes: dict[str, Any] = {
         "form": not no_form,
         "context": not no_context,
@@ -118,31 +146,59 @@ def train(
 
 @app.command()
 def infer(
-    mimic: Annotated[Path, typer.Option(help="A folder made by `rarewords mimic train`.")],
     words: Annotated[Path, typer.Option(help="A file with one word a line.")],
     corpus: Corpus,
     out: Annotated[Path, typer.Option(help="The file of the new vectors (.safetensors).")],
+    mimic: Annotated[
+        Path | None,
+        typer.Option(help="A folder made by `rarewords mimic train`; the best for the model by default."),
+    ] = None,
+    reading: Annotated[
+        bool, typer.Option("--reading", help="Without any training: what the model reads in the contexts.")
+    ] = False,
     model: Model = "default",
     contexts: Annotated[int | None, typer.Option(min=1, help="Use at most so many contexts a word.")] = None,
+    cache: Annotated[bool, typer.Option(help="Keep what was read beside the store (STORE.readings).")] = True,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that read.")] = 1,
+    engine: Annotated[str, typer.Option(help="What runs the workers: local or ray.")] = "local",
+    address: Annotated[str | None, typer.Option(help="The address of a running Ray cluster.")] = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Make vectors for words from their spelling and their contexts in a corpus.
+    """Make vectors for words from their contexts in a corpus and their spelling.
 
-    A word without contexts gets its vector from its spelling, one without known n-grams from its contexts; a
-    word that has neither is named and left out.
+    By default the language model reads the contexts itself, with the matrix that ships for the bundled model
+    or a learner given with `--mimic`. A word without contexts gets its vector from its spelling; a word that
+    has neither is named and left out.
+
+    Example: `rarewords mimic infer --words rare.txt --corpus wiki.store --out rare.safetensors`
     """
-    from rarewords import LanguageModel
+    from contextlib import nullcontext
+
+    from rarewords import LanguageModel, WordLearner
+    from rarewords.corpus.engine import engine_for
     from rarewords.corpus.store import Store
     from rarewords.errors import InputError
+    from rarewords.mimic.learner import is_learner
     from rarewords.mimic.mimicking import AttentiveMimicking
+    from rarewords.mimic.reading_cache import beside
     from rarewords.vectors import read_words
 
-    asked = read_words(words)
+    if reading and mimic is not None:
+        raise InputError("--reading does without training, --mimic names what was trained; use one of them")
+    asked, store = read_words(words), Store.open(corpus)
     lm = LanguageModel.from_pretrained(model, device=device)
-    done = AttentiveMimicking.from_pretrained(mimic, lm).infer_words(
-        asked, Store.open(corpus), limit=contexts
-    )
+    if mimic is not None and not is_learner(mimic):
+        if workers > 1 or engine != "local":
+            raise InputError("--workers and --engine are for readings; mimicking itself takes no time")
+        done = AttentiveMimicking.from_pretrained(mimic, lm).infer_words(asked, store, limit=contexts)
+    else:
+        learner = WordLearner(lm) if reading else WordLearner.for_model(lm, mimic)
+        alone = workers == 1 and engine == "local"
+        with nullcontext() if alone else engine_for(engine, workers, address) as runner:
+            done = learner.infer_words(
+                asked, store, limit=contexts, cache=beside(store.path) if cache else None, engine=runner
+            )
     for word, reason in done.refused.items():
         typer.echo(f"{word}: {reason}", err=True)
     if not len(done.vectors):
@@ -156,6 +212,33 @@ def infer(
         return
     made, left_out = len(done.vectors), len(done.refused)
     typer.echo(f"{out}: {made:,} words, {left_out} refused, {share:.0%} from contexts on average")
+
+
+def _fit_readings(
+    corpus: Path,
+    out: Path,
+    model: str,
+    min_count: int | None,
+    contexts: int | None,
+    seed: int,
+    device: str,
+    as_json: bool,
+) -> None:
+    from rarewords import LanguageModel, WordLearner
+    from rarewords.corpus.store import Store
+
+    lm = LanguageModel.from_pretrained(model, device=device)
+    learner = WordLearner.fit(
+        lm, Store.open(corpus), min_count=min_count or 50, contexts=contexts or 16, seed=seed
+    )
+    learner.save_pretrained(out)
+    if as_json:
+        print_json({"folder": str(out), **learner.fitted})
+    else:
+        found = learner.fitted
+        typer.echo(
+            f"{out}: fitted on {found['words']:,} words, held-out cosine {found['held_out_cosine']:.3f}"
+        )
 
 
 def _epoch_line(report: dict[str, Any]) -> str:

@@ -36,13 +36,15 @@ def serve(
     from rarewords.app.results import result_files, results_json
     from rarewords.app.server import Server
     from rarewords.app.study import Request, Study, samples
+    from rarewords.mimic.learner import is_learner
     from rarewords.teaching import TeachSettings
     from rarewords.teaching.learning import open_learner
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
     shown = results_json(result_files(results or []))
     lm = LanguageModel.from_pretrained(model, device=device)
-    learner, _ = open_learner(lm, TeachSettings(method="am" if mimic else "auto"), mimic)
+    method = "am" if mimic and not is_learner(mimic) else "auto"
+    learner, _ = open_learner(lm, TeachSettings(method=method), mimic)
     study = Study(lm, learner)
     first = samples()[0]
     study.answer(Request(first["word"], tuple(first["sentences"]), ""))  # the first answer is the slow one

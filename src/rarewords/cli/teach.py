@@ -51,7 +51,7 @@ def teach(
         typer.Option(help="`auto`: the best there is for the model. `am`: the mimic model given by --mimic."),
     ] = None,
     mimic: Annotated[
-        Path | None, typer.Option(help="A folder made by `rarewords mimic train`; implies --method am.")
+        Path | None, typer.Option(help="A folder made by `rarewords mimic train`, of any preset.")
     ] = None,
     keep_all: Annotated[
         bool, typer.Option("--keep-all", help="Teach words that read worse with their vector, too.")
@@ -80,6 +80,7 @@ def teach(
 
     Example: `rarewords teach --text notes/*.txt --out taught`
     """
+    from rarewords.mimic.learner import is_learner
     from rarewords.teaching import TeachSettings
     from rarewords.teaching import teach as teach_words
     from rarewords.teaching.plan import plan_teaching
@@ -93,7 +94,7 @@ def teach(
         sentences=sentences,
         keep_all=keep_all,
         predictable=predictable,
-        method=method or ("am" if mimic is not None else "auto"),
+        method=method or ("am" if mimic is not None and not is_learner(mimic) else "auto"),
         rule=_rule(rule) if rule is not None else None,
     )
     arguments: dict[str, Any] = {

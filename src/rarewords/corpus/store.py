@@ -8,6 +8,8 @@ page cache, so that opening is instant whatever the size. ``store.json`` holds s
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -104,6 +106,12 @@ class Store:
                 raise InputError(
                     f"{self.path / name} is damaged: its checksum differs; build the store again"
                 )
+
+    @property
+    def digest(self) -> str:
+        """What tells this store from others: the checksum of its files' checksums."""
+        listed = sorted((name, about["sha256"]) for name, about in self._files.items())
+        return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
     def __len__(self) -> int:
         """Number of distinct words in the text, those without contexts included."""

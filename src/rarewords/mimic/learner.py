@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -29,14 +29,18 @@ from rarewords.files import read_json, whole_folder, write_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.fitting import ridge, training_words
 from rarewords.mimic.learner_settings import LearnerSettings
-from rarewords.mimic.masked import MaskedContexts, contexts_of_sentences, contexts_of_word, contexts_of_words
+from rarewords.mimic.masked import MaskedContexts, contexts_of_sentences, contexts_of_words
 from rarewords.mimic.mimicking import Inferred, InferredWords
+from rarewords.mimic.reading_cache import ReadingCache
 from rarewords.mimic.readings import KnownWords, pool, read, shares
 from rarewords.mimic.resembling import Resembling
 from rarewords.vectors import WordVectors
 
+if TYPE_CHECKING:
+    from rarewords.corpus.engine import Engine
+
 FORMAT = "rarewords.learner/1"
-_WORDS_AT_ONCE = 4096
+_WORDS_AT_ONCE = 1024
 _LEAST_RESEMBLANCE = 0.15  # below, the most similar spelling is a coincidence
 
 
@@ -91,15 +95,7 @@ class WordLearner:
 
     def infer(self, word: str, contexts: Sequence[str] = ()) -> Inferred:
         """The vector of a word from sentences that contain it, or from its spelling when there are none."""
-        limit = self.settings.contexts
-        masked = contexts_of_word(self.lm.tokens, word, list(contexts)[:limit], length=self._length())
-        readings = self._readings([word], masked)
-        sources = self._sources([word], pool(readings, self.known, masked), masked.counts)
-        vectors, share = self.combine(sources)
-        if not share.isfinite().all():
-            raise InputError(f"{word!r}: {_NOTHING}")
-        weights = shares(readings, self.known, vectors[0]).cpu().tolist() if len(masked) else []
-        return Inferred(word, vectors[0].cpu().numpy(), float(share[0]), tuple(weights))
+        return self.infer_each([(word, contexts)])[0]
 
     def infer_each(self, tasks: Sequence[tuple[str, Sequence[str]]]) -> list[Inferred]:
         """:meth:`infer` for many words and sentences at once, and in large batches.
@@ -133,16 +129,26 @@ class WordLearner:
             for word, vector, part, rows in zip(words, vectors, share.tolist(), chosen, strict=True)
         ]
 
-    def infer_words(self, words: Sequence[str], store: Store, *, limit: int | None = None) -> InferredWords:
+    def infer_words(
+        self,
+        words: Sequence[str],
+        store: Store,
+        *,
+        limit: int | None = None,
+        cache: str | Path | None = None,
+        engine: Engine | None = None,
+    ) -> InferredWords:
         """Vectors of many words with their contexts from a store.
 
         :param limit: use at most so many contexts of each word, if fewer than the settings say.
+        :param cache: a folder for what has been read; a later call reads only the rest.
+        :param engine: spreads the words over processes or machines; each loads the model by its name.
         """
+        from rarewords.mimic.spread import inferred_parts
+
         words = list(dict.fromkeys(words))
-        parts = [
-            self._infer_some(words[first : first + _WORDS_AT_ONCE], store, limit)
-            for first in range(0, len(words), _WORDS_AT_ONCE)
-        ]
+        chunks = [words[at : at + _WORDS_AT_ONCE] for at in range(0, len(words), _WORDS_AT_ONCE)]
+        parts = inferred_parts(self, chunks, store, limit, None if cache is None else Path(cache), engine)
         vectors = np.concatenate([np.zeros((0, self.lm.dim), np.float32), *(part[0] for part in parts)])
         share = np.concatenate([np.zeros(0, np.float32), *(part[1] for part in parts)])
         counts = np.concatenate([np.zeros(0, np.int64), *(part[2] for part in parts)])
@@ -152,6 +158,31 @@ class WordLearner:
             [word for word, good in zip(words, kept, strict=True) if good], vectors[kept], self._recipe()
         )
         return InferredWords(made, share[kept], counts[kept], refused)
+
+    def infer_some(
+        self, words: Sequence[str], store: Store, limit: int | None = None, cache: Path | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Vectors, shares of the readings and numbers of contexts of some words.
+
+        *Shapes:* (words, dim), (words,), (words,)
+        """
+        most = min(self.settings.contexts, limit or self.settings.contexts)
+
+        def make() -> tuple[np.ndarray, np.ndarray]:
+            masked = contexts_of_words(self.lm.tokens, store, words, limit=most, length=self._length())
+            return pool(self._readings(words, masked), self.known, masked).cpu().numpy(), masked.counts
+
+        recipe = {
+            "fingerprint": self.lm.fingerprint,
+            "store": store.digest,
+            "reading": self.settings.reading,
+            "length": self._length(),
+            "contexts": most,
+        }
+        reading, counts = ReadingCache(cache, recipe).get(words, make)
+        read_means = torch.from_numpy(reading).to(self.lm.device)
+        vectors, share = self.combine(self._sources(words, read_means, counts))
+        return vectors.cpu().numpy(), share.cpu().numpy(), counts
 
     def sources(self, words: Sequence[str], masked: MaskedContexts, *, limit: int | None = None) -> Sources:
         """What is known of words whose contexts have been prepared."""
@@ -308,14 +339,6 @@ class WordLearner:
             result[rows] = torch.from_numpy(chosen).to(result)
         return result
 
-    def _infer_some(
-        self, words: Sequence[str], store: Store, limit: int | None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        most = min(self.settings.contexts, limit or self.settings.contexts)
-        masked = contexts_of_words(self.lm.tokens, store, words, limit=most, length=self._length())
-        vectors, share = self.combine(self.sources(words, masked))
-        return vectors.cpu().numpy(), share.cpu().numpy(), masked.counts
-
     def _recipe(self) -> dict[str, Any]:
         return {
             "method": "learner",
@@ -327,6 +350,12 @@ class WordLearner:
 
 
 _NOTHING = "no sentence and no known word that resembles it; give sentences that contain it"
+
+
+def is_learner(folder: Path) -> bool:
+    """Whether a folder holds a learner, and not an attentive mimicking model."""
+    path = folder / "config.json"
+    return path.is_file() and read_json(path).get("format") == FORMAT
 
 
 def bundled_learner() -> Path | None:

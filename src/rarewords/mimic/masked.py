@@ -74,17 +74,10 @@ def contexts_of_words(
     return _joined(len(words), np.concatenate([np.zeros(0, np.int64), *owners]), found)
 
 
-def contexts_of_word(
-    tokens: Tokens, word: str, sentences: Sequence[str], *, length: int = 64
-) -> MaskedContexts:
-    """Sentences given as text, each of which must contain the word; its first occurrence is masked."""
-    return contexts_of_sentences(tokens, {word: sentences}, length=length)
-
-
 def contexts_of_sentences(
     tokens: Tokens, sentences: Mapping[str, Sequence[str]], *, length: int = 64
 ) -> MaskedContexts:
-    """:func:`contexts_of_word` for many words."""
+    """Sentences given as text; each must contain its word, whose first occurrence is masked."""
     spans = [_span(tokens, word, one) for word, own in sentences.items() for one in own]
     owner = np.repeat(np.arange(len(sentences)), [len(own) for own in sentences.values()])
     return _joined(len(sentences), owner.astype(np.int64), _encode(tokens, spans, length))

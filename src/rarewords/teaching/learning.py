@@ -58,18 +58,19 @@ def open_learner(
     lm: LanguageModel, settings: TeachSettings, mimic: str | Path | None = None
 ) -> tuple[Learner, str]:
     """What makes the vectors, and a name for its content that differs where vectors would differ."""
-    if settings.method == "am":
+    from rarewords.mimic.learner import WordLearner, is_learner
+
+    trained_reader = mimic is not None and is_learner(Path(mimic))
+    if settings.method == "am" and not trained_reader:
         if mimic is None:
             raise InputError("the method am needs a mimic model: --mimic FOLDER, from rarewords mimic train")
         folder = Path(mimic)
         loaded = AttentiveMimicking.from_pretrained(folder, lm)
         files = [file_digest(folder / name) for name in ("config.json", "model.safetensors", "ngrams.txt")]
         return loaded, content_key("am", files)
-    if mimic is not None:
-        raise InputError("--mimic belongs to the method am; add --method am or leave it out")
-    from rarewords.mimic.learner import WordLearner
-
-    learner = WordLearner.for_model(lm)
+    if mimic is not None and not trained_reader:
+        raise InputError(f"{mimic} is no learner of readings; add --method am or leave it out")
+    learner = WordLearner.for_model(lm, mimic)
     matrix = "" if learner.transform is None else _digest(learner.transform.cpu().numpy())
     return learner, content_key("auto", asdict(learner.settings), matrix)
 

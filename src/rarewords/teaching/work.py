@@ -66,7 +66,7 @@ def work_folder(out: Path, *, keep: bool = False) -> Iterator[WorkFolder]:
         raise InputError(f"another process is teaching {out}; wait for it or choose another folder") from None
     try:
         yield WorkFolder(folder)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, InputError):
         if any(path.name != "lock" for path in folder.iterdir()):
             message(f"What is done so far is kept in {folder}; the same command goes on from there")
         raise
