@@ -181,7 +181,7 @@ def _formula(content: str, options: dict[str, Any]) -> str:
 
 
 def _highlight(code: str, language: str, _: str) -> str:
-    lexer = get_lexer_by_name({"": "text", "console": "text"}.get(language, language))
+    lexer = get_lexer_by_name(language or "text")
     return highlight(code, lexer, HtmlFormatter(nowrap=True))
 
 
@@ -191,7 +191,7 @@ def _with_scrolling_tables(body: str) -> str:
 
 
 def _frame(page: Page, pages: Sequence[Page], body: str, tokens: Sequence[Token]) -> str:
-    style = _relative(Path("site.css"), page.target)
+    style, home = (_relative(Path(name), page.target) for name in ("site.css", "index.html"))
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -203,11 +203,10 @@ def _frame(page: Page, pages: Sequence[Page], body: str, tokens: Sequence[Token]
 </head>
 <body>
 <a class="skip" href="#main">Skip to the text</a>
-<nav aria-label="Pages">
-<details open>
-<summary><a href="{_relative(Path("index.html"), page.target)}">rarewords</a></summary>
+<header><a href="{home}">rarewords</a> <a href="#pages">All pages</a></header>
+<nav id="pages" aria-label="Pages">
+<a class="home" href="{home}">rarewords</a>
 {_sidebar(page, pages)}
-</details>
 </nav>
 <main id="main">
 {body}
@@ -241,12 +240,15 @@ def _sidebar(page: Page, pages: Sequence[Page]) -> str:
 
 
 def _short_title(page: Page) -> str:
-    """The title up to its first colon or comma: the sidebar is narrow."""
+    """The title up to its first colon or comma, without "How to": the sidebar is narrow."""
+    if page.source == Path("docs/index.md"):
+        return "Overview"
     if page.source.name == "README.md" and page.source.parts[0] == "src":
         return page.source.parent.name
     if page.source.is_relative_to("docs/results"):
         return page.source.stem
-    return re.split(r"[:,]", page.title)[0]
+    short = re.split(r"[:,]", page.title)[0].removeprefix("How to ")
+    return short[0].upper() + short[1:]
 
 
 def _outline(tokens: Sequence[Token]) -> str:
