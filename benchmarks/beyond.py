@@ -4,8 +4,9 @@
 
 One line a measurement goes to OUT/NAME.jsonl as it comes. The combinations are measured on dev; the best
 single vector and the best use of a slash, by the rule of ``score``, are then measured on all entries, the
-former for every seed, with the two controls of the slash, and on dev by the number of contexts. Words of one
-piece keep their embedding; a word without contexts goes by its spelling in every combination.
+former for every seed, with the two controls of the slash, and on dev by the number of contexts. All keywords
+get vectors, as in the paper; with ``--several`` those of one piece keep their embedding. A word without
+contexts goes by its spelling in every combination.
 """
 
 from __future__ import annotations
@@ -107,9 +108,7 @@ class Trial:
         self.keywords = list(dict.fromkeys(entry.word.text for entry in self.dataset))
         self.name = asked.name or Path(asked.model).name
         self.dev = [
-            w
-            for w in dict.fromkeys(e.word.text for e in self.dataset if e.subset == "dev")
-            if self._several(w)
+            w for w in dict.fromkeys(e.word.text for e in self.dataset if e.subset == "dev") if self._asked(w)
         ]
         self.learners = {seed: self.fit(seed) for seed in asked.seeds}
         self.plain = WordLearner(self.lm, LearnerSettings(**BASE))
@@ -214,9 +213,9 @@ class Trial:
 
     def final(self, single: str, slashed: str) -> None:
         """The chosen ones on all entries."""
-        several = [word for word in self.keywords if self._several(word)]
+        asked = [word for word in self.keywords if self._asked(word)]
         settings = COMBINATIONS[single][2]
-        words = self.prepare(several, pieces=bool(settings.get("pieces") or settings.get("pieces_alone")))
+        words = self.prepare(asked, pieces=bool(settings.get("pieces") or settings.get("pieces_alone")))
         self.save(self.probe("pieces", None, subset="all"), "pieces")
         for seed in self.asked.seeds:
             vectors, _ = self.vectors(words, single, seed)
@@ -224,18 +223,20 @@ class Trial:
         vectors, _ = self.vectors(words, slashed, self.asked.seeds[0])
         self.save(self.probe(slashed, vectors, subset="all", slash=True, seed=self.asked.seeds[0]), "slash")
         mean = self.plain.known.mean.cpu().numpy()
-        control = WordVectors(several, np.repeat(mean[None], len(several), 0), {})
+        control = WordVectors(asked, np.repeat(mean[None], len(asked), 0), {})
         self.save(self.probe("word / mean embedding", control, subset="all", slash=True), "control-mean")
         everything, self.dataset = self.dataset, self.doubled()
-        self.save(self.probe("word / word", None, subset="all"), "control-word")
+        doubled = self.probe("word / word", None, subset="all")
         self.dataset = everything
+        words = [entry.word.text for entry in everything]
+        self.save(replace(doubled, word=words), "control-word")
 
     def doubled(self) -> Dataset:
         """The data set with ``kumquat / kumquat`` for kumquat, where a vector would stand."""
         entries = []
         for entry in self.dataset:
             text = entry.word.text
-            word = replace(entry.word, text=f"{text} / {text}") if self._several(text) else entry.word
+            word = replace(entry.word, text=f"{text} / {text}") if self._asked(text) else entry.word
             entries.append(replace(entry, word=word))
         return Dataset(tuple(entries), "doubled")
 
@@ -248,8 +249,9 @@ class Trial:
             stream.write(json.dumps(line) + "\n")
         print(json.dumps(line), flush=True)
 
-    def _several(self, word: str) -> bool:
-        return len(self.lm.pieces(word)) > 1
+    def _asked(self, word: str) -> bool:
+        """Whether a keyword gets a vector."""
+        return not self.asked.several or len(self.lm.pieces(word)) > 1
 
 
 def score(result: ProbeResult, pieces: ProbeResult) -> float:
@@ -281,6 +283,7 @@ def main() -> None:
     parser.add_argument("--name")
     parser.add_argument("--corpus", type=Path, required=True)
     parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
+    parser.add_argument("--several", action="store_true", help="words of one piece keep their embedding")
     parser.add_argument("--limit", type=int, help="a trial of the script: only so many entries")
     parser.add_argument(
         "--save", type=Path, help="keep the learner of the first seed, with the chosen settings"

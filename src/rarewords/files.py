@@ -59,7 +59,8 @@ def whole_folder(target: str | Path, *, replace: bool = False) -> Iterator[Path]
         with _full_disk_reported(target):
             yield temporary
         with _reported(target):
-            _readable_by_umask(temporary)
+            for path in (temporary, *temporary.rglob("*")):
+                _readable_by_umask(path)  # some libraries write private files, too
             if target.exists():
                 discarded = Path(
                     tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent)

@@ -191,6 +191,10 @@ def _existing_rows(
 def _unfit(tokenizer: Any, contents: Sequence[str]) -> dict[int, str]:
     """The rows of words that cannot become one token wherever they may stand in text, and why."""
     found = _unclear(tokenizer, contents)
+    if found:
+        return (
+            found  # of two that are the same to the tokenizer, either may win; that would confuse the trial
+        )
     trial = copy.deepcopy(tokenizer)
     ids = _add_tokens(trial, contents)
     backend = trial.backend_tokenizer

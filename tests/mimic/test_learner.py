@@ -142,7 +142,7 @@ def test_the_commands_fit_and_infer(store, tmp_path):
     assert "2 words, 1 refused" in done.stdout
     assert "qzxvvk: no sentence" in done.stderr
     assert WordVectors.load(out).words == ["city", "river"]
-    options = ["--corpus", store.path, "--out", tmp_path / "fitted", "--min-count", 600, "--contexts", 1]
+    options = ["--corpus", store.path, "--out", tmp_path / "fitted", "--min-count", 200, "--contexts", 1]
     assert "fitted on" in rarewords("-q", "mimic", "train", *options).stdout
     rarewords(*infer, "--mimic", tmp_path / "fitted", "--out", tmp_path / "w.safetensors", "--contexts", 3)
     assert store.path.with_name("store.readings").is_dir()

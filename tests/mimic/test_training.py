@@ -162,3 +162,23 @@ def test_a_killed_training_goes_on_and_ends_the_same(store, tmp_path):
     assert (killed / "model.safetensors").read_bytes() == (
         tmp_path / "whole" / "model.safetensors"
     ).read_bytes()
+
+
+def test_the_papers_model_over_readings(lm, store, tmp_path):
+    changes = {"min_count": 100, "epochs": 3, "held_out": 0.1, "contexts_max": 2}
+    mimic = AttentiveMimicking.fit(lm, store, None, preset("am+readings", **changes))
+    assert mimic.history[-1].loss < mimic.history[0].loss
+    sentences = ["She peeled a blimpet and ate it with sugar.", "Fresh blimpet juice is sold at the market."]
+    learned = mimic.infer("blimpet", sentences)
+    assert sum(learned.weights) == pytest.approx(1, abs=1e-4)
+    assert 0 < learned.context_share <= 1
+    mimic.save_pretrained(tmp_path / "saved")
+    loaded = AttentiveMimicking.from_pretrained(tmp_path / "saved", lm)
+    assert np.allclose(loaded.infer("blimpet", sentences).vector, learned.vector, atol=1e-5)
+    many = mimic.infer_words(["city", "qzxqzx"], store, limit=2)
+    assert many.vectors.words == ["city"]
+    targets = WordVectors(["kumquat"], np.ones((1, 384), np.float32))
+    with pytest.raises(InputError, match="leave the targets out"):
+        AttentiveMimicking.fit(lm, store, targets, preset("am+readings"))
+    with pytest.raises(InputError, match="reading needs centre"):
+        preset("am+readings", centre=False)

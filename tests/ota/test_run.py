@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from rarewords import InputError, OtaSettings, approximate
+from rarewords.corpus.engine import engine_for
 from rarewords.ota import Approximator
 from rarewords.ota.behaviour import answer_overlap, held_out_distance
 from rarewords.ota.evaluate import compare, marks_up_to, measure, one_piece_words
@@ -201,3 +202,13 @@ def test_development_measure(lm):
     assert test.significant
     with pytest.raises(InputError, match="is its answer"):
         measure(lm, words, OtaSettings.preset("paper", start="mean"), label="x")
+
+
+def test_spread_over_processes_the_vectors_are_the_same(lm, monkeypatch):
+    monkeypatch.setattr("rarewords.ota.run._WORDS_PER_SHARD", 2)
+    settings = replace(SMALL, averaging_steps=5)
+    here = approximate(lm, WORDS[:4], settings)
+    with engine_for("local", workers=2) as engine:
+        there = approximate(lm, WORDS[:4], settings, engine=engine)
+    assert there.vectors.words == here.vectors.words
+    assert np.allclose(there.vectors.matrix, here.vectors.matrix, atol=1e-5)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,8 +18,9 @@ from rarewords.corpus.settings import CorpusSettings
 from rarewords.mimic.mimicking import AttentiveMimicking, Inferred
 from rarewords.mimic.settings import preset
 from rarewords.teaching import learning
+from rarewords.teaching.cards import teaching_card
 from rarewords.teaching.plan import plan_teaching
-from rarewords.teaching.probing import probe_words
+from rarewords.teaching.probing import RelationScore, probe_words
 from rarewords.teaching.words import choose_words
 from rarewords.teaching.work import WorkFolder
 from tests.teaching.invented import sentences_of
@@ -224,6 +226,15 @@ def test_real_words_are_probed_with_wnlampro(lm):
     assert good["scores"][-1]["after"] > bad["scores"][-1]["after"]
     none = probe_words(lm, WordVectors(["blimpet"], lemon[None]), slash=False)
     assert none == {"reason": "the data set has none of the words", "scores": [], "ranks": []}
+
+
+def test_a_score_that_fell_is_said(taught):
+    scores = (RelationScore("hypernym", 1, 1, 0.5, 0.25), RelationScore("cohyponym", 1, 1, 0.25, 0.5))
+    other = replace(taught, scores=scores)
+    assert other.fell == ("hypernym",)
+    vectors = WordVectors(["yurla"], np.zeros((1, 4), np.float32))
+    assert "worse than before in: hypernym." in teaching_card(other, vectors, {"yurla": 1})
+    assert "worse than before" not in teaching_card(replace(taught, scores=scores[1:]), vectors, {})
 
 
 def test_a_mimic_model_of_ones_own_makes_the_vectors(text, lm, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,7 +29,7 @@ def approximate_words(
     model: Model = "default",
     preset: Preset = "fast",
     method: Annotated[str, typer.Option(help="ota, or a baseline: first, last, avg.")] = "ota",
-    contexts: Annotated[str | None, typer.Option(help="random or static.")] = None,
+    contexts: Annotated[str | None, typer.Option(help="random, static or masked.")] = None,
     start: Annotated[
         str | None, typer.Option(help="zero, mean, length, vocabulary or inverse; by the preset.")
     ] = None,
@@ -41,6 +42,9 @@ def approximate_words(
     seed: Seed = 0,
     shard: Annotated[str, typer.Option(help="`2/8`: only the second of eight parts of the words.")] = "1/1",
     words_per_batch: Annotated[int | None, typer.Option(help="By the memory there is.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that approximate.")] = 1,
+    engine: Annotated[str, typer.Option(help="What runs the workers: local or ray.")] = "local",
+    address: Annotated[str | None, typer.Option(help="The address of a running Ray cluster.")] = None,
     checkpoint_seconds: Annotated[float, typer.Option(help="How often finished words are written.")] = 120.0,
     device: Device = "auto",
     tf32: Tf32 = True,
@@ -55,6 +59,7 @@ def approximate_words(
         return
     if words is None or out is None:
         raise InputError("give --words FILE and --out VECTORS (or the command `ota eval`)")
+    from rarewords.corpus.engine import engine_for
     from rarewords.ota import OtaSettings, approximate
     from rarewords.vectors import read_words
 
@@ -65,17 +70,20 @@ def approximate_words(
     )
     listed = read_words(words)
     work = out.with_name(f".{out.name}.work")
-    result = approximate(
-        _load(model, device, tf32),
-        listed,
-        settings,
-        method=method,
-        keep_single=keep_single,
-        words_per_batch=words_per_batch,
-        shard=_shard(shard),
-        work=work,
-        checkpoint_seconds=checkpoint_seconds,
-    )
+    alone = workers == 1 and engine == "local"
+    with nullcontext() if alone else engine_for(engine, workers, address) as runner:
+        result = approximate(
+            _load(model, device, tf32),
+            listed,
+            settings,
+            method=method,
+            keep_single=keep_single,
+            words_per_batch=words_per_batch,
+            shard=_shard(shard),
+            work=work,
+            checkpoint_seconds=checkpoint_seconds,
+            engine=runner,
+        )
     result.vectors.save(out)
     shutil.rmtree(work, ignore_errors=True)
     if as_json:

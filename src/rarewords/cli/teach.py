@@ -127,6 +127,7 @@ def print_taught(taught: Taught, show: int, place: str | None = None) -> None:
     from rich.table import Table
 
     from rarewords.report.tables import figure
+    from rarewords.teaching.cards import fell_line
 
     shown = sorted([*taught.words, *taught.worse], key=lambda one: -one.count)
     shown = list(dict.fromkeys(shown))[:show]
@@ -154,6 +155,8 @@ def print_taught(taught: Taught, show: int, place: str | None = None) -> None:
                 f"WNLaMPro, {score.words:,} of these words: MRR {figure(score.before)} before, "
                 f"{figure(score.after)} after"
             )
+    if taught.fell:
+        typer.echo(fell_line(taught))
     _print_left_out(taught)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -98,6 +99,49 @@ def known_words(table: ContextTable) -> np.ndarray:
     own = table.numbers[table.place] >= 0 if len(table) else np.zeros(0, bool)
     known: np.ndarray = summed[table.right] - summed[table.left] - own
     return known
+
+
+class ContextReader(Protocol):
+    """Contexts of a list of words, and what each says as a vector."""
+
+    starts: np.ndarray
+    counts: Tensor
+
+    @property
+    def device(self) -> torch.device:
+        """Where the readings are made."""
+
+    def read(self, contexts: Tensor) -> Tensor:
+        """The readings of some contexts by number. *Shape:* (contexts, dim)"""
+
+    def first_of(self, words: Tensor) -> Tensor:
+        """The number of each word's first context. *Shape:* (words,)"""
+
+
+class KeptReadings:
+    """Readings made beforehand, by the language model.
+
+    :param readings: *Shape:* (contexts, dim)
+    :param starts: where each word's contexts start. *Shape:* (words + 1,)
+    """
+
+    def __init__(self, readings: Tensor, starts: np.ndarray) -> None:
+        self._readings, self.starts = readings, starts
+        self.counts = torch.from_numpy(np.diff(starts)).to(readings.device)
+        self._first = torch.from_numpy(starts[:-1].astype(np.int64)).to(readings.device)
+
+    @property
+    def device(self) -> torch.device:
+        """Where they are."""
+        return self._readings.device
+
+    def read(self, contexts: Tensor) -> Tensor:
+        """The readings of some contexts by number. *Shape:* (contexts, dim)"""
+        return self._readings[contexts].float()
+
+    def first_of(self, words: Tensor) -> Tensor:
+        """The number of each word's first context. *Shape:* (words,)"""
+        return self._first[words]
 
 
 class Reader:

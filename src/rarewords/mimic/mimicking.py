@@ -15,10 +15,19 @@ from rarewords.corpus.store import Store
 from rarewords.corpus.text import words_of
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
-from rarewords.mimic.batches import ContextTable, Reader, context_table, table_of_sentences
+from rarewords.mimic.batches import (
+    ContextReader,
+    ContextTable,
+    KeptReadings,
+    Reader,
+    context_table,
+    table_of_sentences,
+)
 from rarewords.mimic.files import read_mimic, write_mimic
+from rarewords.mimic.masked import MaskedContexts, contexts_of_sentences, contexts_of_words
 from rarewords.mimic.model import FormContextModel, Mimicked, WordBatch
 from rarewords.mimic.ngrams import UNKNOWN, NgramTable
+from rarewords.mimic.readings import KnownWords, read
 from rarewords.mimic.settings import MimicSettings, preset
 from rarewords.mimic.train import EpochReport, TrainingWords, train
 from rarewords.progress import progress
@@ -104,6 +113,8 @@ class AttentiveMimicking:
         _check_targets(lm, targets)
         if store.settings.lower_case != lm.lower_case:
             raise InputError("the store and the model differ in lower-casing; build the store with --model")
+        if settings.reading and targets is not None:
+            raise InputError("readings are learned from words of one piece alone; leave the targets out")
         embeddings_of, embeddings = _context_embeddings(lm, targets)
         words, counts = store.counts(settings.min_count)
         rows = {word: row for row, word in enumerate(embeddings_of)}
@@ -123,8 +134,12 @@ class AttentiveMimicking:
         )
         mean = _mean(lm) if settings.centre else torch.zeros(lm.dim)
         centred = embeddings.to(lm.device) - mean.to(lm.device)
-        read = prepared.of(words) if prepared else context_table(store, words, contexts_kept)
-        reader = Reader(read.with_rows(_known(store, embeddings_of, settings)), centred)
+        reader: ContextReader
+        if settings.reading:
+            reader = _read_contexts(lm, store, words, contexts_kept or settings.contexts_max, own=True)
+        else:
+            read = prepared.of(words) if prepared else context_table(store, words, contexts_kept)
+            reader = Reader(read.with_rows(_known(store, embeddings_of, settings)), centred)
         data = TrainingWords(
             words, counts, centred[[rows[word] for word in words]], table.bags(words), reader
         )
@@ -141,12 +156,16 @@ class AttentiveMimicking:
     def infer(self, word: str, contexts: Sequence[str] = ()) -> Inferred:
         """The vector of a word from its spelling and some sentences that contain it."""
         folded = word.lower() if self.lm.lower_case else word
-        rows = [self._sentence_rows(folded, sentence) for sentence in contexts]
-        table = table_of_sentences(rows)
-        refused = self._refusal(folded, len(table))
+        reader: ContextReader
+        if self.settings.reading:
+            masked = contexts_of_sentences(self.lm.tokens, {word: list(contexts)})
+            reader = _kept(self.lm, masked)
+        else:
+            table = table_of_sentences([self._sentence_rows(folded, sentence) for sentence in contexts])
+            reader = Reader(table, self._embeddings.to(self.lm.device) - self._mean.to(self.lm.device))
+        refused = self._refusal(folded, int(reader.starts[-1]))
         if refused:
             raise InputError(f"{word!r}: {refused}")
-        reader = Reader(table, self._embeddings.to(self.lm.device) - self._mean.to(self.lm.device))
         mimicked = self._mimic([folded], reader, np.array([0]))
         weights = mimicked.weights.cpu().tolist()
         vector = (mimicked.vectors[0].cpu() + self._mean).numpy()
@@ -166,12 +185,10 @@ class AttentiveMimicking:
         :param limit: use at most so many contexts of each word.
         """
         words = list(dict.fromkeys(words))
-        read = prepared.of(words) if prepared else context_table(store, words, limit)
-        contexts = read.with_rows(_known(store, self._words, self.settings))
-        counts = contexts.counts
+        reader = self._reader(words, store, limit, prepared)
+        counts = np.diff(reader.starts)
         refused = {word: self._refusal(word, int(count)) for word, count in zip(words, counts, strict=True)}
         kept = np.array([row for row, word in enumerate(words) if not refused[word]], dtype=np.int64)
-        reader = Reader(contexts, self._embeddings.to(self.lm.device) - self._mean.to(self.lm.device))
         vectors, shares = [], []
         with progress("Inferring", total=len(kept), unit="words") as bar:
             for first in range(0, len(kept), words_per_batch):
@@ -188,6 +205,15 @@ class AttentiveMimicking:
             counts[kept],
             {word: reason for word, reason in refused.items() if reason},
         )
+
+    def _reader(
+        self, words: Sequence[str], store: Store, limit: int | None, prepared: PreparedContexts | None
+    ) -> ContextReader:
+        if self.settings.reading:
+            return _read_contexts(self.lm, store, words, limit or self.settings.contexts_max)
+        read = prepared.of(words) if prepared else context_table(store, words, limit)
+        contexts = read.with_rows(_known(store, self._words, self.settings))
+        return Reader(contexts, self._embeddings.to(self.lm.device) - self._mean.to(self.lm.device))
 
     def save_pretrained(self, folder: str | Path, *, packed: bool = False) -> None:
         """Write the model as a folder; ``packed`` stores large matrices as int8, a quarter of the size."""
@@ -217,7 +243,7 @@ class AttentiveMimicking:
         return loaded
 
     @torch.no_grad()
-    def _mimic(self, words: Sequence[str], reader: Reader, rows: np.ndarray) -> Mimicked:
+    def _mimic(self, words: Sequence[str], reader: ContextReader, rows: np.ndarray) -> Mimicked:
         """Mimic words; ``rows`` says which words of the reader they are."""
         device = self.lm.device
         bags = self.table.bags(words)
@@ -266,6 +292,23 @@ def _context_embeddings(lm: LanguageModel, targets: WordVectors | None) -> tuple
         matrix = torch.cat([matrix, torch.from_numpy(targets.subset(more).matrix)])
         words += more
     return words, matrix
+
+
+def _read_contexts(
+    lm: LanguageModel, store: Store, words: Sequence[str], limit: int, *, own: bool = False
+) -> KeptReadings:
+    """Contexts of words as the language model reads them, as differences from the mean embedding.
+
+    :param own: the words are known to the model; it must not expect them in their own contexts.
+    """
+    masked = contexts_of_words(lm.tokens, store, words, limit=limit)
+    return _kept(lm, masked, [lm.whole_words[word] for word in words] if own else None)
+
+
+def _kept(lm: LanguageModel, masked: MaskedContexts, forbidden: Sequence[int] | None = None) -> KeptReadings:
+    known = KnownWords.of(lm)
+    readings = read(lm, known, masked, forbidden=forbidden)
+    return KeptReadings(readings - known.mean.to(readings.dtype), masked.word_starts)
 
 
 def _mean(lm: LanguageModel) -> Tensor:

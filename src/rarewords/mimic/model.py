@@ -72,7 +72,10 @@ class FormContextModel(nn.Module):
             nn.init.uniform_(self.ngram_embeddings.weight, -0.5 / dim, 0.5 / dim)
         if settings.context:
             self.transform = nn.Parameter(torch.empty(dim, dim))  # A
-            nn.init.xavier_uniform_(self.transform)
+            if settings.reading:  # a reading is already a point among embeddings
+                nn.init.eye_(self.transform)
+            else:
+                nn.init.xavier_uniform_(self.transform)
             if settings.attention:
                 self.compare = nn.Parameter(torch.empty(dim, dim))  # M
                 nn.init.xavier_uniform_(self.compare)

@@ -15,6 +15,8 @@ class MimicSettings:
 
     :param form: learn from the spelling.
     :param context: learn from the sentences.
+    :param reading: let the language model read the contexts (:mod:`rarewords.mimic.readings`) instead of
+        taking the mean of their words' embeddings; A then starts as the identity (not in the paper).
     :param attention: weigh contexts by how much they resemble the others; otherwise all count the same.
     :param ngram_min: the shortest character n-gram, boundary marks included.
     :param ngram_max: the longest.
@@ -33,6 +35,7 @@ class MimicSettings:
 
     form: bool = True
     context: bool = True
+    reading: bool = False
     attention: bool = True
     ngram_min: int = 3
     ngram_max: int = 5
@@ -57,6 +60,8 @@ class MimicSettings:
     def __post_init__(self) -> None:
         problems = [
             (not (self.form or self.context), "form and context cannot both be off"),
+            (self.reading and not self.context, "reading is a way to use contexts; context is off"),
+            (self.reading and not self.centre, "reading needs centre: readings differ little from the mean"),
             (not 1 <= self.ngram_min <= self.ngram_max, "ngram_min must be from 1 to ngram_max"),
             (self.ngram_threshold < 1, "ngram_threshold must be at least 1"),
             (self.ngram_limit < 0, "ngram_limit must be at least 0"),
@@ -91,6 +96,16 @@ class MimicSettings:
 _PRESETS: dict[str, dict[str, Any]] = {
     "am": {},
     "am+context": {"contexts_min": 8, "ngram_dropout": 0.1},
+    # The paper's model over readings; learned from words of one piece, whose readings may not be themselves.
+    "am+readings": {
+        "reading": True,
+        "centre": True,
+        "ngram_dropout": 0.1,
+        "form_dropout": 0.3,
+        "contexts_max": 16,
+        "learning_rate": 0.001,
+        "final_learning_rate": 0.0001,
+    },
 }
 
 

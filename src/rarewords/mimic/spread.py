@@ -12,9 +12,9 @@ import numpy as np
 import torch
 
 from rarewords.corpus.store import Store
-from rarewords.lm import LanguageModel
 from rarewords.mimic.learner_settings import LearnerSettings
 from rarewords.progress import progress
+from rarewords.worker import ModelReference
 
 if TYPE_CHECKING:
     from rarewords.corpus.engine import Engine
@@ -25,21 +25,15 @@ Part = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Shard:
-    """Some words and all a process needs to learn them.
+    """Some words and all a process needs to learn them."""
 
-    :param threads: how many threads the process may use; None leaves that to torch.
-    """
-
-    model: str
-    device: str
-    dtype: str
+    model: ModelReference
     settings: LearnerSettings
     transform: bytes | None
     store: str
     words: tuple[str, ...]
     limit: int | None
     cache: Path | None
-    threads: int | None
 
 
 def inferred_parts(
@@ -68,9 +62,7 @@ def inferred_parts(
 
 def learn_shard(shard: Shard) -> Part:
     """Learn the words of a shard in this process."""
-    if shard.threads:
-        torch.set_num_threads(shard.threads)
-    learner = _loaded(shard.model, shard.device, shard.dtype, shard.settings, shard.transform)
+    learner = _learner(shard.model, shard.settings, shard.transform)
     return learner.infer_some(shard.words, Store.open(shard.store), shard.limit, shard.cache)
 
 
@@ -82,32 +74,26 @@ def _shards(
     cache: Path | None,
     engine: Engine,
 ) -> list[Shard]:
-    lm = learner.lm
-    transform = learner.transform
+    model, transform = ModelReference.of(learner.lm, engine), learner.transform
     return [
         Shard(
-            lm.name,
-            str(lm.device),
-            str(lm.dtype).removeprefix("torch."),
+            model,
             learner.settings,
             None if transform is None else transform.cpu().numpy().astype(np.float32).tobytes(),
             str(store.path.resolve()),
             tuple(words),
             limit,
             None if cache is None else cache.resolve(),
-            max(1, torch.get_num_threads() // engine.workers) if lm.device.type == "cpu" else None,
         )
         for words in chunks
     ]
 
 
-@lru_cache(maxsize=1)  # a process learns many shards with one model
-def _loaded(
-    model: str, device: str, dtype: str, settings: LearnerSettings, transform: bytes | None
-) -> WordLearner:
+@lru_cache(maxsize=1)  # a process learns many shards with one learner
+def _learner(model: ModelReference, settings: LearnerSettings, transform: bytes | None) -> WordLearner:
     from rarewords.mimic.learner import WordLearner
 
-    lm = LanguageModel.from_pretrained(model, device=device, dtype=dtype)
+    lm = model.load()
     matrix = None
     if transform is not None:
         matrix = torch.from_numpy(np.frombuffer(transform, np.float32).reshape(lm.dim, lm.dim).copy())

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from rarewords.errors import InputError
 from rarewords.files import read_json, whole_file, write_json
-from rarewords.mimic.batches import Reader
+from rarewords.mimic.batches import ContextReader
 from rarewords.mimic.model import FormContextModel, WordBatch
 from rarewords.mimic.ngrams import Bags
 from rarewords.mimic.settings import MimicSettings
@@ -34,7 +34,7 @@ class TrainingWords:
     counts: np.ndarray
     targets: Tensor
     grams: Bags
-    reader: Reader
+    reader: ContextReader
 
 
 @dataclass(frozen=True)

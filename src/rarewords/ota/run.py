@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -25,6 +25,12 @@ from rarewords.ota.solvers import Batch, Solution, Watch, adam, falling_adam, lb
 from rarewords.ota.words import Task, WordNote, sort_words
 from rarewords.progress import message, progress
 from rarewords.vectors import WordVectors
+from rarewords.worker import ModelReference
+
+if TYPE_CHECKING:
+    from rarewords.corpus.engine import Engine
+
+_WORDS_PER_SHARD = 1024
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,7 @@ def approximate(
     shard: tuple[int, int] = (0, 1),
     work: str | Path | None = None,
     checkpoint_seconds: float = SECONDS_BETWEEN_PARTS,
+    engine: Engine | None = None,
 ) -> Approximation:
     """One vector for each word or phrase of several pieces, that acts in the model as its pieces do.
 
@@ -130,6 +137,7 @@ def approximate(
     :param shard: ``(i, n)`` computes the i-th of n parts of the words, counted from 0.
     :param work: a folder for words finished so far; a later call with the same input goes on from there.
         The caller removes it.
+    :param engine: spreads the words over processes or machines; each loads the model by its name.
     """
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
@@ -147,13 +155,56 @@ def approximate(
         message(f"Resuming: {checkpoint.resumed:,} of {len(tasks):,} words are done")
     open_tasks = [task for task in tasks if task.word not in checkpoint]
     with progress("Approximating", total=len(open_tasks), unit="words") as bar:
-        for part, rows in _compute(model, settings, method, open_tasks, words_per_batch):
+        for part, rows in _spread(model, settings, method, open_tasks, words_per_batch, engine):
             checkpoint.add([task.word for task in part], rows)
             bar.advance(len(part))
     checkpoint.save()
     matrix = checkpoint.rows([task.word for task in tasks]) if tasks else np.zeros((0, model.dim), np.float32)
     vectors = WordVectors([task.word for task in tasks], matrix, {**recipe, "shard": list(shard)})
     return Approximation(vectors, tuple(notes), checkpoint.resumed)
+
+
+@dataclass(frozen=True)
+class OtaShard:
+    """Some words and all a process needs to approximate them."""
+
+    model: ModelReference
+    settings: OtaSettings
+    method: str
+    tasks: tuple[Task, ...]
+    words_per_batch: int | None
+
+
+def approximate_shard(shard: OtaShard) -> np.ndarray:
+    """Approximate the words of a shard in this process. *Shape:* (words, dim)"""
+    done = _compute(
+        shard.model.load(), shard.settings, shard.method, list(shard.tasks), shard.words_per_batch
+    )
+    rows = {task.word: row for part, matrix in done for task, row in zip(part, matrix, strict=True)}
+    return np.stack([rows[task.word] for task in shard.tasks])
+
+
+def _spread(
+    model: LanguageModel,
+    settings: OtaSettings,
+    method: str,
+    tasks: list[Task],
+    words_per_batch: int | None,
+    engine: Engine | None,
+) -> Iterator[tuple[list[Task], np.ndarray]]:
+    """:func:`_compute` here, or on an engine with words of equally many pieces together."""
+    if engine is None:
+        yield from _compute(model, settings, method, tasks, words_per_batch)
+        return
+    reference = ModelReference.of(model, engine)
+    parts = [
+        group[at : at + _WORDS_PER_SHARD]
+        for group in _groups(tasks)
+        for at in range(0, len(group), _WORDS_PER_SHARD)
+    ]
+    shards = [OtaShard(reference, settings, method, tuple(part), words_per_batch) for part in parts]
+    for number, rows in engine.map(approximate_shard, shards):
+        yield parts[number], rows
 
 
 def _compute(

@@ -51,7 +51,14 @@ def _probed(taught: Taught) -> str:
         for score in taught.scores
     ]
     table = markdown_table(["WNLaMPro", "words", "entries", "MRR before", "MRR after"], rows)
-    return f"The words that the WNLaMPro data set covers:\n\n{table}"
+    warning = f"\n{fell_line(taught)}\n" if taught.fell else ""
+    return f"The words that the WNLaMPro data set covers:\n\n{table}{warning}"
+
+
+def fell_line(taught: Taught) -> str:
+    """Nobody gets a model that does worse somewhere without being told."""
+    relations = ", ".join(relation_title(relation) for relation in taught.fell)
+    return f"By WNLaMPro the words taught are understood worse than before in: {relations}."
 
 
 def _words(taught: Taught) -> str:

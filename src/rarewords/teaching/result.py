@@ -51,6 +51,11 @@ class Taught:
             float(np.mean([one.vector for one in judged])),
         )
 
+    @property
+    def fell(self) -> tuple[str, ...]:
+        """The relations of WNLaMPro whose score is lower than before."""
+        return tuple(score.relation for score in self.scores if score.after < score.before)
+
     def as_json(self) -> dict[str, Any]:
         """Everything but the place of the folder, so that the same teaching gives the same file."""
         before, after = self.held_out or (None, None)
@@ -62,6 +67,7 @@ class Taught:
             "wnlampro": {
                 "scores": [asdict(score) for score in self.scores],
                 "ranks": list(self.ranks),
+                "fell": list(self.fell),
                 "unmeasured": self.unmeasured,
             },
             "words": [asdict(word) for word in self.words],

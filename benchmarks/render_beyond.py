@@ -1,0 +1,184 @@
+"""Render docs/results/beyond.md and its figure from the measurements of benchmarks/beyond.py.
+
+    PYTHONPATH=src python benchmarks/render_beyond.py RESULTS [--out docs/results]
+
+RESULTS holds ``MODEL.jsonl`` and ``MODEL-*.json.gz``. The lines of measurements are copied beside the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rarewords.files import whole_file
+from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
+from rarewords.probe.result import ProbeResult
+from rarewords.probe.significance import compare_values
+from rarewords.report.tables import markdown_table
+from rarewords.reproduction.results import of_set
+
+FINAL = ("pieces", "single-0", "single-1", "slash", "control-word", "control-mean")
+TITLES = {
+    "pieces": "pieces",
+    "single-0": "one vector",
+    "single-1": "one vector, second seed",
+    "slash": "`word / <vector>`",
+    "control-word": "`word / word`",
+    "control-mean": "`word / mean`",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("docs/results"))
+    asked = parser.parse_args()
+    kept = asked.out / "beyond"
+    kept.mkdir(parents=True, exist_ok=True)
+    models = {path.stem: read_lines(path) for path in sorted(asked.results.glob("*.jsonl"), reverse=True)}
+    for name in models:
+        shutil.copyfile(asked.results / f"{name}.jsonl", kept / f"{name}.jsonl")
+    draw(models, kept / "contexts.png")
+    parts = [INTRODUCTION]
+    for name, lines in models.items():
+        parts += model_part(name, lines, asked.results)
+    parts.append(CONTEXTS)
+    with whole_file(asked.out / "beyond.md") as temporary:
+        temporary.write_text("\n".join(parts), "utf-8")
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def model_part(name: str, lines: list[dict[str, Any]], folder: Path) -> list[str]:
+    """One model: the chosen ones on test, everything on dev, and the cost."""
+    choice = next(line for line in lines if line["measure"] == "choice")
+    dataset = Dataset.load()
+    results = {key: load(folder / f"{name}-{key}.json.gz", dataset) for key in FINAL}
+    rows = [
+        [f"{relation} {band}", *(cell(results, key, relation, band) for key in FINAL)]
+        for relation in ("all", *RELATIONS)
+        for band in BANDS
+        if results["pieces"].cell(relation, band) is not None
+    ]
+    tried = [line for line in lines if line["measure"] == "probe" and line["set"] == "dev"]
+    bands = [f"all {band}" for band in BANDS]
+    finer = [f"{relation} {band}" for relation in RELATIONS for band in ("rare", "medium")]
+    columns = [key for key in [*bands, *finer] if key in tried[0]["cells"]]
+    dev = [
+        [
+            f"**{line['label']}**" if line["label"] in (choice["single"], choice["slash"]) else line["label"],
+            *(figure(line["cells"][key], key in bands) for key in columns),
+        ]
+        for line in tried
+    ]
+    cost = [line for line in lines if line["measure"] == "cost"][-1]
+    costs = ", ".join(f"{what} {value:.2f} ms" for what, value in cost["ms_per_word"].items())
+    fits = [line for line in lines if line["measure"] == "fit"]
+    fitted = "; ".join(f"seed {line['seed']}: held-out cosine {line['held_out_cosine']:.3f}" for line in fits)
+    return [
+        f"## {name}\n",
+        f"Chosen on dev: **{choice['single']}** as one vector, **{choice['slash']}** with a slash. "
+        "MRR on test; in brackets the ratio to the pieces; * differs from the pieces in the two-sided "
+        "binomial test (p < .05). The last two columns are the controls of the slash.\n",
+        markdown_table(["", *(TITLES[key] for key in FINAL)], rows),
+        "",
+        f"On a shared H200, a word costs {costs} ({cost['contexts'] / cost['words']:.0f} contexts a word). "
+        f"The matrix A was fitted on {fits[0]['words']:,} words that are no keywords ({fitted}).\n",
+        "Everything tried, on dev (MRR ± standard error overall; MRR by relation):\n",
+        markdown_table(["", *columns], dev),
+        "",
+    ]
+
+
+def load(path: Path, dataset: Dataset) -> ProbeResult:
+    """A result on all entries, cut to test."""
+    result = ProbeResult.load(path)
+    return of_set(replace(result, settings={**result.settings, "dataset": dataset.digest}), dataset, "test")
+
+
+def cell(results: dict[str, ProbeResult], key: str, relation: str, band: str) -> str:
+    """MRR, its ratio to the pieces, and whether they differ."""
+    found, pieces = results[key].cell(relation, band), results["pieces"].cell(relation, band)
+    if found is None or pieces is None:
+        return "–"
+    if key == "pieces":
+        return short(found.mrr.mean)
+    chosen = results["pieces"].chosen(relation, band)
+    difference = compare_values(results[key].reciprocal[chosen], results["pieces"].reciprocal[chosen])
+    star = "*" if difference.significant() else ""
+    return f"{short(found.mrr.mean)}{star} ({found.mrr.mean / pieces.mrr.mean:.2f})"
+
+
+def figure(value: list[float], with_error: bool) -> str:
+    return f"{short(value[0])} ± {short(value[1])}" if with_error else short(value[0])
+
+
+def short(value: float) -> str:
+    return f"{value:.3f}".lstrip("0") if value < 1 else f"{value:.3f}"
+
+
+def draw(models: dict[str, list[dict[str, Any]]], path: Path) -> None:
+    """MRR by the number of contexts."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+
+    drawn, axes = plt.subplots(1, len(models), figsize=(4.6 * len(models), 3.4), squeeze=False)
+    for axis, (name, lines) in zip(axes[0], models.items(), strict=True):
+        choice = next(line for line in lines if line["measure"] == "choice")
+        numbers = [line for line in lines if line["measure"] == "number"]
+        about = next(line for line in lines if line["measure"] == "numbers")
+        for label, title, colour in (
+            (choice["single"], "one vector", "#1b6ca8"),
+            (choice["slash"], "word / vector", "#d1495b"),
+        ):
+            points = [(line["contexts"], line["MRR"]) for line in numbers if line["label"] == label]
+            axis.plot(*zip(*points, strict=True), marker="o", color=colour, label=title)
+        pieces = next(line["MRR"] for line in numbers if line["label"] == "pieces")
+        axis.axhline(pieces, color="#666666", linestyle="--", label="pieces")
+        axis.set_xscale("log", base=2)
+        axis.set_xticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
+        axis.set_xlabel("contexts read")
+        axis.set_ylabel("MRR")
+        axis.set_ylim(0, 1.1 * max(line["MRR"] for line in numbers))
+        axis.set_title(f"{name}, {about['entries']:,} dev entries", fontsize=10)
+        axis.legend(frameon=False, fontsize=8, loc="lower right")
+        axis.spines[["top", "right"]].set_visible(False)
+    drawn.tight_layout()
+    drawn.savefig(path, dpi=130)
+    plt.close(drawn)
+
+
+INTRODUCTION = """# Beyond the paper: results
+
+Vectors from contexts that the language model reads itself ([how it works](../beyond.md)), on WNLaMPro.
+Rendered by `benchmarks/render_beyond.py` from the measurements in [beyond/](beyond/), which come from
+
+```
+python benchmarks/beyond.py RESULTS --model M --name NAME --corpus STORE
+```
+
+with a store of the Wikipedia and encyclopaedia text (71 million words), at most 32 contexts a word, on one
+H200 shared with other runs. All keywords get vectors, those of one piece included, as in the paper; entries
+without any context are included. `masked` and `shown` say how contexts are read, `both` is their mean; `A`
+is the fitted matrix (without it the identity), `spelling` and `pieces` are weights beside the reading's 1,
+`alone` the weight of the pieces for a word without contexts, `scale` the distance from the mean embedding.
+"""
+
+CONTEXTS = """## How fast a word is learned
+
+Keywords of dev with at least 32 contexts, shown only some of them:
+
+![MRR by the number of contexts read](beyond/contexts.png)
+"""
+
+
+if __name__ == "__main__":
+    main()
