@@ -1,7 +1,7 @@
 """Build the documents: ``python -m docs.build`` from the repository's root, or ``make docs``.
 
-Writes the reference into ``docs/reference`` (committed, and compared with the code by the tests), the site into ``site``
-(not committed), and checks every link of the site.
+Writes the reference into ``docs/reference`` (committed, and compared with the code by the tests), the site
+into ``site`` (not committed), and checks every link of the site.
 """
 
 from __future__ import annotations

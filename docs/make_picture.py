@@ -1,7 +1,10 @@
-"""Draw ``docs/images/before-after.svg`` from a real teaching: ``python docs/make_picture.py`` (half a minute).
+"""Draw ``docs/images/before-after.svg`` from a real teaching, in half a minute.
 
-The bundled model is taught the text of ``tests/data/invented``, whose words no model can have met. Shown are the first
-words of the half that no setting was chosen on, in the order of the file, whatever became of them.
+    python docs/make_picture.py
+
+The bundled model is taught the text of ``tests/data/invented``, whose words no model can have met. Shown are
+the first words of the half by which nothing about vectors was chosen, in the order of the file, whatever
+became of them.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "data" / "invented"
 PICTURE = ROOT / "docs" / "images" / "before-after.svg"
 SHOWN = 6
+_TITLE = "A dozen sentences a word: what the model says of it, before and after"
 _WIDTH, _TOP, _ROW = 1000, 96, 62
 _COLUMNS = (28, 170, 488, 744)
 
@@ -57,7 +61,7 @@ def draw(taught: Taught, lm: LanguageModel) -> str:
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img"
  aria-label="What a model answers for invented words before and after teaching">
 <style>
-text {{ font: 15px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; fill: #24221f }}
+text {{ font: 15px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif; fill: #24221f }}
 .title {{ font-size: 20px; font-weight: 600 }}
 .word {{ font-weight: 600 }}
 .quiet, .pieces, .sentence {{ fill: #6b655c }}
@@ -67,7 +71,7 @@ text {{ font: 15px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue
 .right {{ fill: #0a7a4b; font-weight: 700 }}
 </style>
 <rect x="0.5" y="0.5" width="{_WIDTH - 1}" height="{height - 1}" rx="12" fill="#fdfcfa" stroke="#d8d1c5"/>
-<text x="{_COLUMNS[0]}" y="38" class="title">A dozen sentences a word: what the model says of it, before and after</text>
+<text x="{_COLUMNS[0]}" y="38" class="title">{_TITLE}</text>
 {head}
 {"".join(parts)}
 <text x="{_COLUMNS[0]}" y="{height - 14}" class="quiet">{note}</text>

@@ -1,7 +1,7 @@
 """``docs/reference/api.md``: the public names with their signatures and docstrings.
 
-Signatures are taken from the source, not from the running objects, so that they read the same under every version
-of Python.
+Signatures are taken from the source, not from the running objects, so that they read the same under every
+version of Python.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 _INTRODUCTION = """# Python
 
-Made from the source by `make docs`; do not edit. `import rarewords` takes no time: what needs torch is loaded when it is
-first used. Every mistake in what you give is an [`InputError`](#inputerror) that says what to do.
+Made from the source by `make docs`; do not edit. `import rarewords` takes no time: what needs torch is loaded
+when it is first used. Every mistake in what you give is an [`InputError`](#inputerror) that says what to do.
 """
 # Not among the public names of the package, but used in the guides.
 _FURTHER = (

@@ -33,7 +33,9 @@ def broken_links(site: Path) -> list[str]:
         repeated = {one for one in found.anchors if found.anchors.count(one) > 1}
         broken += [f"{name}: the anchor {one} is there twice" for one in sorted(repeated)]
         broken += [
-            f"{name}: {link}" for link in found.links if not _leads_somewhere(link, page, pages, site.resolve())
+            f"{name}: {link}"
+            for link in found.links
+            if not _leads_somewhere(link, page, pages, site.resolve())
         ]
     return broken
 
