@@ -18,7 +18,8 @@ _INTRODUCTION = """# Commands
 Made from the program by `make docs`; do not edit. The same text is shown by `--help` behind any command.
 
 Progress goes to stderr, results to stdout. A mistake in the input is one line and exit code 2; an
-interruption is exit code 130. `rarewords --quiet COMMAND` shows no progress, `rarewords --version` prints the version.
+interruption is exit code 130. `rarewords --quiet COMMAND` shows no progress, `rarewords --version` prints
+the version.
 """
 
 
