@@ -11,6 +11,7 @@ from docs.making.links import broken_links
 from docs.making.site import build_site, heading_anchors, markdown_parser, slug
 
 import rarewords
+from tests.cli.run import rarewords as run
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -158,3 +159,17 @@ def test_the_python_code_of_the_readme_runs_and_gives_the_answers_shown(tmp_path
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "README.md", "exec"), {})
     assert (tmp_path / "taught" / "model.safetensors").is_file()
+
+
+def test_the_tutorial_shows_what_its_commands_print(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    compared = 0
+    for block in code_blocks(ROOT / "docs" / "tutorial.md", "console"):
+        for part in block.split("$ ")[1:]:
+            line, _, shown = part.partition("\n")
+            # What other commands print depends on the last digits, which differ between machines.
+            if line.startswith(("rarewords scan", "rarewords corpus")):
+                assert run(*shlex.split(line)[1:]).stdout == shown
+                compared += 1
+    assert compared == 3
