@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.installed
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup demo test lint docs bench clean
 setup: $(SETUP)
 
 # torch first and by exact version: a range would let pip choose a build with gigabytes of GPU libraries.
@@ -25,8 +25,12 @@ lint: $(SETUP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# The reference from the code, a site of all pages in site/, and a check of every link.
+docs: $(SETUP)
+	$(BIN)/python -m docs.build
+
 bench: $(SETUP)
 	for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

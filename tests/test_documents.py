@@ -1,9 +1,14 @@
-"""The documents: links lead somewhere, the commands and names they mention exist, the README's code runs."""
+"""The documents: links lead somewhere, commands and code in them work, the reference is that of the code."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from docs.build import REFERENCE
+from docs.making.commands import command_tree
+from docs.making.links import broken_links
+from docs.making.site import build_site, heading_anchors, markdown_parser, slug
 
 import rarewords
 from tests.cli.run import rarewords as run
@@ -12,32 +17,159 @@ ROOT = Path(__file__).parent.parent
 PAGES = sorted(
     [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("src/rarewords/assets/*/README.md")]
 )
+COMMANDS = command_tree()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_and_pictures_lead_to_files(page):
-    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.S)
-    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
-    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
-    assert missing == []
+def name(page):
+    return str(page.relative_to(ROOT))
 
 
-def test_every_public_name_is_there():
-    for name in rarewords.__all__:
-        assert getattr(rarewords, name) is not None
+def tokens_of(page):
+    """All tokens of a page, those inside paragraphs and cells too."""
+    for token in markdown_parser().parse(page.read_text("utf-8")):
+        yield token
+        yield from token.children or []
 
 
-def test_the_commands_of_the_readme_exist():
-    blocks = "".join(re.findall(r"```\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S))
-    commands = set(re.findall(r"^rarewords (\w+)(?: +(build|train|infer|eval))?", blocks, re.M))
-    assert ("wnlampro", "eval") in commands
-    for command, action in commands:
-        shown = run(*[part for part in (command, action) if part], "--help").stdout
-        assert "Usage: rarewords" in shown
+def code_blocks(page, *languages):
+    return [token.content for token in tokens_of(page) if token.type == "fence" and token.info in languages]
 
 
-def test_the_python_code_of_the_readme_runs(tmp_path, monkeypatch):
-    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S).group(1)
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_to_files_and_headings(page):
+    broken = []
+    for token in tokens_of(page):
+        link = token.attrs.get("href") or token.attrs.get("src")
+        if not link or "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if not target.exists() or (anchor and anchor not in heading_anchors(target.read_text("utf-8"))):
+            broken.append(link)
+    assert broken == []
+
+
+def test_the_site_has_every_page_and_no_broken_link(tmp_path):
+    pages = build_site(ROOT, tmp_path / "site")
+    assert {ROOT / page.source for page in pages} == set(PAGES) - {ROOT / "README.md"}
+    assert broken_links(tmp_path / "site") == []
+    assert "<math" in (tmp_path / "site" / "concepts.html").read_text("utf-8")
+
+
+def test_broken_links_are_found(tmp_path):
+    (tmp_path / "a.html").write_text('<a href="b.html">b</a> <a href="#x">x</a> <p id="y"><a href="#y">y</a>')
+    assert broken_links(tmp_path) == ["a.html: b.html", "a.html: #x"]
+
+
+def test_anchors_are_those_of_github():
+    seen = set()
+    titles = ["Why, and `how`?", "Words & sentences", "Words & sentences"]
+    assert [slug(title, seen) for title in titles] == [
+        "why-and-how",
+        "words--sentences",
+        "words--sentences-1",
+    ]
+
+
+@pytest.mark.parametrize("page", sorted(REFERENCE))
+def test_the_reference_is_that_of_the_code(page, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")  # a narrow terminal changes nothing
+    committed = (ROOT / "docs" / "reference" / page).read_text("utf-8")
+    assert REFERENCE[page]() == committed, "run `make docs` and commit docs/reference"
+
+
+def test_every_public_name_is_in_the_reference():
+    anchors = heading_anchors((ROOT / "docs/reference/api.md").read_text("utf-8"))
+    for public in rarewords.__all__:
+        assert getattr(rarewords, public) is not None
+        assert public.lower() in anchors or public == "__version__"
+
+
+def shown_commands(page):
+    """The lines of a page's blocks that start with the command, without comments behind them."""
+    for block in code_blocks(page, "", "bash", "console"):
+        for line in block.replace("\\\n", " ").splitlines():
+            found = re.match(r"\s*(?:\$ )?(rarewords .*)", line)
+            if found:
+                yield re.split(r"\s{3,}|\s#\s|\s&$|\s\|\s|\s>\s", found.group(1))[0].strip()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_commands_in_blocks_can_be_given(page):
+    for line in shown_commands(page):
+        parse(shlex.split(line)[1:], line)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_commands_in_the_text_exist(page):
+    for token in tokens_of(page):
+        if token.type == "code_inline" and token.content.startswith("rarewords "):
+            words = [word for word in token.content.split()[1:] if word not in ("…", "-q", "--quiet")]
+            command = COMMANDS
+            while words and getattr(command, "commands", None) and words[0] in command.commands:
+                command = command.commands[words.pop(0)]
+            at_the_top = command is COMMANDS
+            assert not words or not at_the_top or words[0] in ("COMMAND", "--version"), token.content
+            options = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
+            unknown = [word for word in words if word.startswith("--") and word not in options | {"--help"}]
+            assert unknown == [], token.content
+
+
+def parse(arguments, line):
+    """Parse as the program would, without running anything."""
+    command = COMMANDS
+    while arguments and arguments[0] in ("-q", "--quiet"):
+        arguments = arguments[1:]
+    while arguments and arguments[0] in getattr(command, "commands", {}):
+        command, arguments = command.commands[arguments[0]], arguments[1:]
+    if command is COMMANDS:
+        assert arguments in (["--help"], ["--version"]), line
+        return
+    try:
+        command.make_context("rarewords", list(arguments))
+    except Exception as error:  # the class depends on typer's version
+        pytest.fail(f"{line}: {error.format_message() if hasattr(error, 'format_message') else error!r}")
+
+
+def test_a_wrong_option_in_a_block_is_found():
+    with pytest.raises(pytest.fail.Exception, match="No such option"):
+        parse(["teach", "--text", "a.txt", "--out", "b", "--mixx", "slash"], "")
+    with pytest.raises(pytest.fail.Exception, match="--out"):
+        parse(["corpus", "build", "--text", "a.txt"], "")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_python_code_is_python_and_its_imports_exist(page):
+    for block in code_blocks(page, "python"):
+        if ">>>" in block or "reference" in page.parts:
+            continue
+        compile(block, name(page), "exec")
+        imports = [
+            line for line in block.splitlines() if re.match(r"(from rarewords|import rarewords)", line)
+        ]
+        exec("\n".join(imports), {})
+
+
+def test_the_python_code_of_the_readme_runs_and_gives_the_answers_shown(tmp_path, monkeypatch):
+    code = next(block for block in code_blocks(ROOT / "README.md", "python") if "WordLearner" in block)
+    shown = re.findall(r"^(lm\.fill.*?)  # (\[.*\])$", code, re.M)
+    assert len(shown) == 2
+    for expression, answers in shown:
+        code = code.replace(f"{expression}  # {answers}", f"assert {expression} == {answers}")
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "README.md", "exec"), {})
     assert (tmp_path / "taught" / "model.safetensors").is_file()
+
+
+def test_the_tutorial_shows_what_its_commands_print(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    compared = 0
+    for block in code_blocks(ROOT / "docs" / "tutorial.md", "console"):
+        for part in block.split("$ ")[1:]:
+            line, _, shown = part.partition("\n")
+            # What other commands print depends on the last digits, which differ between machines.
+            if line.startswith(("rarewords scan", "rarewords corpus")):
+                assert run(*shlex.split(line)[1:]).stdout == shown
+                compared += 1
+    assert compared == 3
