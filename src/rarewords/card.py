@@ -30,7 +30,7 @@ library_name: transformers
 pipeline_tag: fill-mask
 tags: [rarewords]
 {base_line}---
-# {base}, with {len(words):,} more words
+# {base}, with {len(words):,} more {"word" if len(words) == 1 else "words"}
 
 This is `{base}` with {len(words):,} words added as whole tokens by rarewords. Text without these words is
 tokenized as before and gives the same outputs. The model reads the new words; it {answers}.

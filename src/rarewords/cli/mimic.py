@@ -40,7 +40,7 @@ def train(
         typer.Option("--no-attention", help="The plain form-context model: all contexts count the same."),
     ] = False,
     min_count: Annotated[
-        int | None, typer.Option(min=1, help="Learn from words this frequent (100).")
+        int | None, typer.Option(min=1, help="Learn from words this frequent (readings 50, am 100).")
     ] = None,
     ngram_limit: Annotated[int | None, typer.Option(min=0, help="Keep at most so many n-grams.")] = None,
     skip_frequent: Annotated[
@@ -55,9 +55,11 @@ def train(
     held_out: Annotated[
         float | None, typer.Option(min=0.0, max=0.89, help="Share of training words kept for watching.")
     ] = None,
-    contexts: Annotated[int | None, typer.Option(min=1, help="Read at most so many contexts a word.")] = None,
+    contexts: Annotated[
+        int | None, typer.Option(min=1, help="Read at most so many contexts a word (readings 16, am all).")
+    ] = None,
     packed: Annotated[bool, typer.Option("--packed", help="Store large matrices as int8.")] = False,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of every random choice.")] = 0,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -179,7 +181,7 @@ def infer(
     """
     from contextlib import nullcontext
 
-    from rarewords import LanguageModel, WordLearner
+    from rarewords import LanguageModel, WordLearner, progress
     from rarewords.corpus.engine import engine_for
     from rarewords.corpus.store import Store
     from rarewords.errors import InputError
@@ -198,6 +200,8 @@ def infer(
         done = AttentiveMimicking.from_pretrained(mimic, lm).infer_words(asked, store, limit=contexts)
     else:
         learner = WordLearner(lm) if reading else WordLearner.for_model(lm, mimic)
+        if cache:
+            progress.message(f"What is read is kept in {beside(store.path)} (--no-cache to do without)")
         alone = workers == 1 and engine == "local"
         with nullcontext() if alone else engine_for(engine, workers, address) as runner:
             done = learner.infer_words(
@@ -228,7 +232,7 @@ def refine(
     model: Model = "default",
     contexts: Annotated[int, typer.Option(min=2, help="Use at most so many contexts a word.")] = 16,
     steps: Annotated[int, typer.Option(min=1, help="Gradient steps on the vectors.")] = 20,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of every random choice.")] = 0,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:

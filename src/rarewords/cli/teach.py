@@ -142,7 +142,7 @@ def print_taught(taught: Taught, show: int, place: str | None = None) -> None:
             name = f"{one.word} (left out)" if one in worse and not taught.settings.keep_all else one.word
             table.add_row(name, ", ".join(one.before[:3]), ", ".join(one.after[:3]), gain)
         Console().print(table)
-    typer.echo(f"{place or taught.folder}: {taught.model} with {len(taught.words):,} more words")
+    typer.echo(f"{place or taught.folder}: {taught.model} with {_words(len(taught.words))}")
     if taught.held_out is not None:
         before, after = taught.held_out
         typer.echo(
@@ -189,3 +189,7 @@ def _print_plan(plan: Plan, as_json: bool) -> None:
     for stage, seconds in plan.seconds.items():
         typer.echo(f"  {stage:<22} {duration(seconds):>12}")
     typer.echo(f"  {'about, in all':<22} {duration(plan.total_seconds):>12}")
+
+
+def _words(number: int) -> str:
+    return "one more word" if number == 1 else f"{number:,} more words"

@@ -70,7 +70,9 @@ def compare(results: Sequence[ProbeResult], *, samples: int = 2000) -> Compariso
     """
     check_comparable(results)
     cells = []
-    for relation in (*RELATIONS, "all"):
+    # With one relation, "all" would say the same once more.
+    several = len(set(results[0].relation)) > 1
+    for relation in (*RELATIONS, "all") if several else (results[0].relation[0],):
         for band in (*BANDS, "all"):
             chosen = results[0].chosen(relation, band)
             if not chosen.any():
