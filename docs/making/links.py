@@ -49,7 +49,7 @@ def _read(page: Path) -> _Found:
 def _leads_somewhere(link: str, page: Path, pages: dict[Path, _Found], site: Path) -> bool:
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:  # elsewhere: not ours to check, and no test should need a network
-        return parts.scheme in ("https", "http", "mailto")
+        return parts.scheme in ("https", "http", "mailto", "data")  # data: the picture is in the link
     target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
     if not target.exists() or not target.is_relative_to(site):
         return False
