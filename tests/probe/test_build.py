@@ -24,7 +24,11 @@ def texts(dataset, word, relation):
 
 def distances_up(synset):
     """Every hypernym with its shortest distance, by NLTK's own search."""
-    return {above: distance for above, distance in synset.hypernym_distances() if distance}
+    shortest = {}
+    for above, distance in synset.hypernym_distances():  # a set: an ancestor may be there more than once
+        if distance:
+            shortest[above] = min(distance, shortest.get(above, distance))
+    return shortest
 
 
 def test_antonyms_are_of_the_first_sense(built, wordnet):
