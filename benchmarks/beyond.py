@@ -27,8 +27,11 @@ from rarewords.mimic.fitting import training_words
 from rarewords.mimic.learner import Sources, WordLearner
 from rarewords.mimic.learner_settings import LearnerSettings
 from rarewords.mimic.masked import MaskedContexts, contexts_of_words
+from rarewords.mimic.mimicking import AttentiveMimicking
 from rarewords.mimic.readings import pool, read
+from rarewords.mimic.refine import refine
 from rarewords.mimic.resembling import Resembling
+from rarewords.mimic.settings import preset
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.probe.result import ProbeResult
@@ -188,10 +191,28 @@ class Trial:
             reading, fitted, changes, _ = COMBINATIONS[single]
             learner = self.learners[self.asked.seeds[0]] if fitted else self.plain
             learner.with_settings(**{**BASE, "reading": reading, **changes}).save_pretrained(self.asked.save)
+        self.more(dev, single)
         self.by_number(dev, single, slashed)
         self.final(single, slashed)
         self.record({"measure": "seconds", "seconds": time.perf_counter() - self.started})
         (self.asked.out / f"{self.name}.done").write_text("done", "utf-8")
+
+    def more(self, dev: Words, single: str) -> None:
+        """What needs training or gradient steps of its own: refinement, and the paper's model over readings."""
+        vectors, _ = self.vectors(dev, single, self.asked.seeds[0])
+        place = {word: row for row, word in enumerate(vectors.words)}
+        if len(place) == len(dev.words):
+            masked = contexts_of_words(self.lm.tokens, self.store, dev.words, limit=16)
+            seconds = time.perf_counter()
+            done = refine(self.lm, masked, torch.from_numpy(vectors.matrix.copy()))
+            cost = round(1000 * (time.perf_counter() - seconds) / len(dev.words), 2)
+            refined = WordVectors(vectors.words, done.vectors.cpu().numpy(), {})
+            label = f"{single}, refined"
+            self.probe(label, refined, subset="dev", seed=self.asked.seeds[0], ms_per_word=cost)
+        settings = preset("am+readings", epochs=5, min_count=100 if not self.asked.limit else 3000)
+        mimic = AttentiveMimicking.fit(self.lm, self.store, None, settings)
+        inferred = mimic.infer_words(dev.words, self.store).vectors
+        self.probe("am+readings", inferred, subset="dev", seed=0)
 
     def by_number(self, dev: Words, *chosen: str) -> None:
         """How fast a word is learned: keywords with at least 32 contexts, shown only some of them."""
