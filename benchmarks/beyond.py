@@ -198,17 +198,14 @@ class Trial:
         (self.asked.out / f"{self.name}.done").write_text("done", "utf-8")
 
     def more(self, dev: Words, single: str) -> None:
-        """What needs training or gradient steps of its own: refinement, and the paper's model over readings."""
+        """What needs gradient steps: refinement, and the paper's model over readings."""
         vectors, _ = self.vectors(dev, single, self.asked.seeds[0])
-        place = {word: row for row, word in enumerate(vectors.words)}
-        if len(place) == len(dev.words):
-            masked = contexts_of_words(self.lm.tokens, self.store, dev.words, limit=16)
-            seconds = time.perf_counter()
-            done = refine(self.lm, masked, torch.from_numpy(vectors.matrix.copy()))
-            cost = round(1000 * (time.perf_counter() - seconds) / len(dev.words), 2)
-            refined = WordVectors(vectors.words, done.vectors.cpu().numpy(), {})
-            label = f"{single}, refined"
-            self.probe(label, refined, subset="dev", seed=self.asked.seeds[0], ms_per_word=cost)
+        masked = contexts_of_words(self.lm.tokens, self.store, vectors.words, limit=16)
+        seconds = time.perf_counter()
+        done = refine(self.lm, masked, torch.from_numpy(vectors.matrix.copy()))
+        cost = round(1000 * (time.perf_counter() - seconds) / len(vectors), 2)
+        refined = WordVectors(vectors.words, done.vectors.cpu().numpy(), {})
+        self.probe(f"{single}, refined", refined, subset="dev", seed=self.asked.seeds[0], ms_per_word=cost)
         settings = preset("am+readings", epochs=5, min_count=100 if not self.asked.limit else 3000)
         mimic = AttentiveMimicking.fit(self.lm, self.store, None, settings)
         inferred = mimic.infer_words(dev.words, self.store).vectors
