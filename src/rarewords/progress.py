@@ -14,7 +14,9 @@ from typing import Protocol
 
 _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_WORTH_A_LINE = 3.0
+_SECONDS_BETWEEN_REMARKS = 0.5
 _enabled = False
+_shown: list[Bar] = []
 
 
 class Bar(Protocol):
@@ -51,12 +53,18 @@ def progress(title: str, total: float | None = None, unit: str = "") -> Iterator
     """
     if not _enabled:
         yield _Silent()
-    elif sys.stderr.isatty():
-        yield from _live(title, total, unit)
+    elif _shown:  # work inside other work is a remark beside the other's bar
+        try:
+            yield _Inner(_shown[-1], title, total, unit)
+        finally:
+            _shown[-1].note("")
     else:
-        lines = _Lines(title, total, unit)
-        yield lines
-        lines.finish()
+        with contextmanager(_live if sys.stderr.isatty() else _lines)(title, total, unit) as bar:
+            _shown.append(bar)
+            try:
+                yield bar
+            finally:
+                _shown.pop()
 
 
 class _Silent:
@@ -65,6 +73,24 @@ class _Silent:
     def note(self, text: str) -> None: ...
 
     def total(self, total: float) -> None: ...
+
+
+class _Inner:
+    def __init__(self, outer: Bar, title: str, total: float | None, unit: str) -> None:
+        self._outer, self._title, self._total, self._unit = outer, title, total, unit
+        self._done, self._told = 0.0, 0.0
+
+    def advance(self, amount: float = 1.0) -> None:
+        self._done += amount
+        if time.monotonic() - self._told >= _SECONDS_BETWEEN_REMARKS:
+            self._told = time.monotonic()
+            of = f" of {self._total:,.0f}" if self._total else ""
+            self._outer.note(f"{self._title.lower()} {self._done:,.0f}{of} {self._unit}".rstrip())
+
+    def note(self, text: str) -> None: ...
+
+    def total(self, total: float) -> None:
+        self._total = total
 
 
 class _Lines:
@@ -80,6 +106,8 @@ class _Lines:
 
     def note(self, text: str) -> None:
         self._note = text
+        if text and time.monotonic() - self._printed >= _SECONDS_BETWEEN_LINES:
+            self._print(final=False)
 
     def total(self, total: float) -> None:
         self._total = total
@@ -102,6 +130,12 @@ class _Lines:
         if self._note:
             parts.append(self._note)
         print(", ".join(parts), file=sys.stderr, flush=True)
+
+
+def _lines(title: str, total: float | None, unit: str) -> Iterator[Bar]:
+    lines = _Lines(title, total, unit)
+    yield lines
+    lines.finish()
 
 
 def _live(title: str, total: float | None, unit: str) -> Iterator[Bar]:

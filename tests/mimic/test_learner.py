@@ -105,6 +105,11 @@ def test_fitting_brings_readings_nearer_to_embeddings(lm, store, tmp_path):
     fitted = WordLearner.fit(lm, store, words=150, contexts=2, min_count=20, leave_out=["city"])
     assert fitted.fitted["words"] == 150
     assert fitted.fitted["held_out_cosine"] > 0.1
+    again = WordLearner.fit(
+        lm, store, words=150, contexts=2, min_count=20, leave_out=["city"], cache=tmp_path / "kept"
+    )
+    assert torch.allclose(again.transform, fitted.transform, atol=1e-5)
+    assert len(list((tmp_path / "kept").iterdir())) == 1
     fitted.save_pretrained(tmp_path / "learner")
     loaded = WordLearner.from_pretrained(tmp_path / "learner", lm)
     assert torch.allclose(loaded.transform, fitted.transform, atol=1e-2)

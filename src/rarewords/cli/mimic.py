@@ -68,7 +68,7 @@ def train(
     Preset `readings` lets the language model read the contexts itself and fits one matrix, in closed form, on
     words the model knows. `am` and `am+context` are the paper's: they learn from words with a count of at
     least 100; the vector of a word of one piece is the model's own, that of a word of several pieces comes
-    from `--targets`. An interrupted training of these goes on where it stopped.
+    from `--targets`. An interrupted training goes on where it stopped.
 
     Example: `rarewords mimic train --corpus wiki.store --out learner`
 
@@ -285,12 +285,16 @@ def _fit_readings(
     device: str,
     as_json: bool,
 ) -> None:
-    from rarewords import LanguageModel, WordLearner
+    from rarewords import LanguageModel, WordLearner, progress
     from rarewords.corpus.store import Store
+    from rarewords.mimic.reading_cache import beside
 
     lm = LanguageModel.from_pretrained(model, device=device)
+    store = Store.open(corpus)
+    kept = beside(store.path)
+    progress.message(f"What is read is kept in {kept}; an interrupted run goes on from there")
     learner = WordLearner.fit(
-        lm, Store.open(corpus), min_count=min_count or 50, contexts=contexts or 16, seed=seed
+        lm, store, min_count=min_count or 50, contexts=contexts or 16, seed=seed, cache=kept
     )
     learner.save_pretrained(out)
     if as_json:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ from rarewords.mimic.mimicking import Inferred, InferredWords
 from rarewords.mimic.reading_cache import ReadingCache
 from rarewords.mimic.readings import KnownWords, pool, read, shares
 from rarewords.mimic.resembling import Resembling
+from rarewords.progress import progress
 from rarewords.vectors import WordVectors
 
 if TYPE_CHECKING:
@@ -172,14 +173,8 @@ class WordLearner:
             masked = contexts_of_words(self.lm.tokens, store, words, limit=most, length=self._length())
             return pool(self._readings(words, masked), self.known, masked).cpu().numpy(), masked.counts
 
-        recipe = {
-            "fingerprint": self.lm.fingerprint,
-            "store": store.digest,
-            "reading": self.settings.reading,
-            "length": self._length(),
-            "contexts": most,
-        }
-        reading, counts = ReadingCache(cache, recipe).get(words, make)
+        kept = self._cache(cache, store, most, self.settings.reading)
+        reading, counts = kept.get(words, make)
         read_means = torch.from_numpy(reading).to(self.lm.device)
         vectors, share = self.combine(self._sources(words, read_means, counts))
         return vectors.cpu().numpy(), share.cpu().numpy(), counts
@@ -230,6 +225,7 @@ class WordLearner:
         min_count: int = 50,
         leave_out: Sequence[str] = (),
         seed: int = 0,
+        cache: str | Path | None = None,
     ) -> WordLearner:
         """Fit the matrix: mimicking, in closed form.
 
@@ -239,13 +235,20 @@ class WordLearner:
         :param words: learn from at most so many words, drawn at random.
         :param contexts: read so many contexts of each.
         :param leave_out: words that must not be learned from, such as those of a test.
+        :param cache: a folder for what has been read; after an interruption only the rest is read.
         """
         learner = cls(lm, settings)
         if store.settings.lower_case != lm.lower_case:
             raise InputError("the store and the model differ in lower-casing; build the store with --model")
         chosen = training_words(lm, store, words, min_count, set(leave_out), seed)
-        masked = contexts_of_words(lm.tokens, store, chosen, limit=contexts, length=learner._length())
-        learner.fit_on(chosen, masked)
+        kept = learner._cache(None if cache is None else Path(cache), store, contexts, "forbidden")
+        parts = []
+        with progress("Reading", total=len(chosen), unit="words") as bar:
+            for at in range(0, len(chosen), _WORDS_AT_ONCE):
+                some = chosen[at : at + _WORDS_AT_ONCE]
+                parts.append(kept.get(some, partial(learner._read_known, some, store, contexts))[0])
+                bar.advance(len(some))
+        learner._solve(chosen, torch.from_numpy(np.concatenate(parts)).to(lm.device))
         learner.fitted |= {"contexts": contexts, "min_count": min_count, "seed": seed}
         return learner
 
@@ -256,10 +259,30 @@ class WordLearner:
         """
         tokens = [self.lm.whole_words[word] for word in words]
         readings = read(self.lm, self.known, masked, forbidden=tokens)
-        inputs = pool(readings, self.known, masked, limit) - self.known.mean
-        targets = self.lm.embeddings[torch.tensor(tokens, device=self.lm.device)].float() - self.known.mean
-        self.transform, cosine, penalty = ridge(inputs, targets)
+        self._solve(words, pool(readings, self.known, masked, limit))
+
+    def _read_known(self, words: Sequence[str], store: Store, contexts: int) -> tuple[np.ndarray, np.ndarray]:
+        """Mean readings of known words that may not be expected in their own contexts."""
+        masked = contexts_of_words(self.lm.tokens, store, words, limit=contexts, length=self._length())
+        tokens = [self.lm.whole_words[word] for word in words]
+        readings = read(self.lm, self.known, masked, forbidden=tokens)
+        return pool(readings, self.known, masked).cpu().numpy(), masked.counts
+
+    def _solve(self, words: Sequence[str], readings: Tensor) -> None:
+        tokens = torch.tensor([self.lm.whole_words[word] for word in words], device=self.lm.device)
+        targets = self.lm.embeddings[tokens].float() - self.known.mean
+        self.transform, cosine, penalty = ridge(readings - self.known.mean, targets)
         self.fitted = {"words": len(words), "held_out_cosine": cosine, "penalty": penalty}
+
+    def _cache(self, folder: Path | None, store: Store, contexts: int, reading: str) -> ReadingCache:
+        recipe = {
+            "fingerprint": self.lm.fingerprint,
+            "store": store.digest,
+            "reading": reading,
+            "length": self._length(),
+            "contexts": contexts,
+        }
+        return ReadingCache(folder, recipe)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the learner as a folder."""
