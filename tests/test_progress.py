@@ -37,9 +37,9 @@ def test_work_inside_other_work_is_a_remark(capsys):
 def test_after_an_error_inside_the_next_bar_stands_alone(capsys):
     def broken():
         with progress.progress("Outer", total=1), progress.progress("Inner", total=1):
-            raise ValueError
+            raise ValueError("broken")
 
-    with pytest.raises(ValueError, match=""):
+    with pytest.raises(ValueError, match="broken"):
         broken()
     with progress.progress("Next", total=1) as bar:
         bar.advance(1)
