@@ -112,6 +112,7 @@ def test_the_commands_train_infer_and_name_mistakes(store, tmp_path):
     folder = tmp_path / "mimic"
     options = ["--corpus", store.path, "--out", folder, "--min-count", 60, "--epochs", 1, "--contexts", 8]
     assert "belongs to the presets am" in refused("-q", "mimic", "train", *options)
+    assert "no mimic preset 'am+'" in refused("-q", "mimic", "train", *options, "--preset", "am+")
     options += ["--preset", "am+context"]
     assert "give --targets" in refused("-q", "mimic", "train", *options)
     done = rarewords("-q", "mimic", "train", *options, "--no-ota")

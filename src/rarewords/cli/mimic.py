@@ -105,6 +105,7 @@ def train(
             )
         _fit_readings(corpus, out, model, min_count, contexts, seed, device, as_json)
         return
+    settings_of(preset)  # an unknown name is refused before anything else is asked for
     if no_ota and targets is not None:
         raise InputError("--no-ota leaves out what --targets gives; use one of them")
     if targets is None and not no_ota and preset != "am+readings":

@@ -112,5 +112,5 @@ _PRESETS: dict[str, dict[str, Any]] = {
 def preset(name: str, **changes: Any) -> MimicSettings:
     """The settings of a preset, some changed: ``preset("am+context", epochs=5)``."""
     if name not in _PRESETS:
-        raise InputError(f"no mimic preset {name!r}; there are {', '.join(_PRESETS)}")
+        raise InputError(f"no mimic preset {name!r}; there are readings, {', '.join(_PRESETS)}")
     return replace(MimicSettings(**_PRESETS[name]), **changes)
