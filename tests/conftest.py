@@ -24,3 +24,18 @@ def large_model_folder():
     if not folder or not Path(folder).is_dir():
         pytest.skip("RAREWORDS_LARGE_MODEL does not name the large model's folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory):
+    """A store of the megabyte of text that the tests have, built once."""
+    from rarewords.corpus.store import Store
+    from tests.architectures import real_text
+    from tests.cli.run import rarewords
+
+    folder = tmp_path_factory.mktemp("corpus")
+    (folder / "text.txt").write_text(real_text(), "utf-8")
+    rarewords(
+        "-q", "corpus", "build", "--text", folder / "text.txt", "--out", folder / "store", "--workers", 1
+    )
+    return Store.open(folder / "store")

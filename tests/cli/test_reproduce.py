@@ -1,30 +1,16 @@
 """``rarewords reproduce``: a part by itself, machine-readable output, and mistakes in one line."""
 
-import gzip
 import json
 
-import pytest
-
 from rarewords.reproduction.settings import SAMPLES
-from tests.architectures import DATA
 from tests.cli.run import rarewords, refused
 from tests.reproduction.conftest import SMALL
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corpus")
-    (folder / "text.txt").write_bytes(gzip.decompress((DATA / "wikipedia.txt.gz").read_bytes()))
-    rarewords(
-        "-q", "corpus", "build", "--text", folder / "text.txt", "--out", folder / "store", "--workers", 1
-    )
-    return folder / "store"
 
 
 def test_a_part_by_itself_writes_its_report(store, tmp_path, monkeypatch):
     monkeypatch.setitem(SAMPLES, "tiny", SMALL)
     out = tmp_path / "out"
-    options = ["--sample", "tiny", "--corpus", store, "--out", out, "--device", "cpu"]
+    options = ["--sample", "tiny", "--corpus", store.path, "--out", out, "--device", "cpu"]
     done = rarewords("reproduce", "heatmap", *options)
     assert "Ranks improve with the number of occurrences." in done.stdout
     assert "report.html: " in done.stdout
@@ -42,7 +28,7 @@ def test_a_part_by_itself_writes_its_report(store, tmp_path, monkeypatch):
 
 
 def test_mistakes_are_one_line(store, tmp_path):
-    common = ["--corpus", store, "--out", tmp_path / "x"]
+    common = ["--corpus", store.path, "--out", tmp_path / "x"]
     assert "unknown part 'tables'" in refused("reproduce", "tables", *common)
     assert "unknown sample 'huge'" in refused("reproduce", "--sample", "huge", *common)
     assert "exclude each other" in refused("reproduce", "--quick", "--sample", "tiny", *common)
@@ -51,5 +37,5 @@ def test_mistakes_are_one_line(store, tmp_path):
     assert "does not exist" in refused("reproduce", "--targets", tmp_path / "none.safetensors", *common)
     (tmp_path / "file").write_text("x")
     assert "is a file" in refused(
-        "-q", "reproduce", "--sample", "tiny", "--corpus", store, "--out", tmp_path / "file"
+        "-q", "reproduce", "--sample", "tiny", "--corpus", store.path, "--out", tmp_path / "file"
     )

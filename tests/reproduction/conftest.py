@@ -1,14 +1,9 @@
 """One small real run of all parts, made once and looked at by many tests."""
 
-import gzip
-
 import pytest
 
-from rarewords.corpus.store import Store
 from rarewords.reproduction.run import reproduce
 from rarewords.reproduction.settings import ReproduceSettings, Sample
-from tests.architectures import DATA
-from tests.cli.run import rarewords
 
 # As the sample "tiny", with less to approximate: the suite runs it more than once.
 SMALL = Sample(
@@ -29,23 +24,12 @@ SMALL = Sample(
 
 
 @pytest.fixture(scope="session")
-def corpus(tmp_path_factory):
-    """A store of the megabyte of text that the tests have."""
-    folder = tmp_path_factory.mktemp("corpus")
-    (folder / "text.txt").write_bytes(gzip.decompress((DATA / "wikipedia.txt.gz").read_bytes()))
-    rarewords(
-        "-q", "corpus", "build", "--text", folder / "text.txt", "--out", folder / "store", "--workers", 1
-    )
-    return Store.open(folder / "store")
-
-
-@pytest.fixture(scope="session")
 def settings():
     return ReproduceSettings(SMALL)
 
 
 @pytest.fixture(scope="session")
-def done(lm, corpus, settings, tmp_path_factory):
+def done(lm, store, settings, tmp_path_factory):
     """All parts: the folder, and what was returned."""
     folder = tmp_path_factory.mktemp("all") / "out"
-    return folder, reproduce(lm, corpus, folder, settings=settings)
+    return folder, reproduce(lm, store, folder, settings=settings)

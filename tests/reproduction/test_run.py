@@ -122,10 +122,10 @@ def test_the_report_needs_nothing_but_itself_and_says_it_is_a_sample(done):
     assert ".449" in table
 
 
-def test_a_second_run_gives_the_same_tables_and_reuses_stages(done, lm, corpus, settings, tmp_path):
+def test_a_second_run_gives_the_same_tables_and_reuses_stages(done, lm, store, settings, tmp_path):
     folder, found = done
     parts = ["main", "ota"]
-    again = reproduce(lm, corpus, tmp_path / "again", parts=parts, settings=settings)
+    again = reproduce(lm, store, tmp_path / "again", parts=parts, settings=settings)
     assert list(again.results) == ["ota", "main"]
     assert _without_seconds(again.results["ota"]) == _without_seconds(found.results["ota"])
     assert again.results["main"] == found.results["main"]
@@ -133,13 +133,13 @@ def test_a_second_run_gives_the_same_tables_and_reuses_stages(done, lm, corpus, 
         name = f"tables/{table}.md"
         assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
     stages = {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir()}
-    resumed = reproduce(lm, corpus, folder, parts=["main"], settings=settings)
+    resumed = reproduce(lm, store, folder, parts=["main"], settings=settings)
     assert resumed.results == found.results  # parts of the earlier run are in the report as well
     assert {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir()} == stages
     assert "earlier run" in (folder / "tables" / "costs.md").read_text("utf-8")
 
 
-def test_an_interrupted_run_goes_on_and_ends_the_same(done, lm, corpus, settings, tmp_path, monkeypatch):
+def test_an_interrupted_run_goes_on_and_ends_the_same(done, lm, store, settings, tmp_path, monkeypatch):
     real = Laboratory.probe
 
     def stop(self, label, **options):
@@ -149,10 +149,10 @@ def test_an_interrupted_run_goes_on_and_ends_the_same(done, lm, corpus, settings
 
     monkeypatch.setattr(Laboratory, "probe", stop)
     with pytest.raises(KeyboardInterrupt):
-        reproduce(lm, corpus, tmp_path, parts=["methods"], settings=settings)
+        reproduce(lm, store, tmp_path, parts=["methods"], settings=settings)
     assert not (tmp_path / "report.html").exists()
     monkeypatch.setattr(Laboratory, "probe", real)
-    resumed = reproduce(lm, corpus, tmp_path, parts=["methods"], settings=settings)
+    resumed = reproduce(lm, store, tmp_path, parts=["methods"], settings=settings)
     assert resumed.results["methods"] == done[1].results["methods"]
     costs = (tmp_path / "tables" / "costs.md").read_text("utf-8")
     assert re.search(r"Probing with FIRST +\| +[\d.]+ \| +earlier run", costs)
@@ -161,7 +161,7 @@ def test_an_interrupted_run_goes_on_and_ends_the_same(done, lm, corpus, settings
 
 @pytest.mark.parametrize("inference", [1, 2])
 def test_a_training_cut_off_between_an_epoch_and_its_vectors_goes_on(
-    inference, done, lm, corpus, settings, tmp_path, monkeypatch
+    inference, done, lm, store, settings, tmp_path, monkeypatch
 ):
     asked = []
     real = AttentiveMimicking.infer_words
@@ -173,7 +173,7 @@ def test_a_training_cut_off_between_an_epoch_and_its_vectors_goes_on(
         return real(self, *arguments, **options)
 
     ready = WordVectors.load(next(done[0].glob("stages/one-token-*")) / "vectors.safetensors")
-    lab = Laboratory(lm, corpus, Dataset.load(), settings, Workshop(tmp_path), ready)
+    lab = Laboratory(lm, store, Dataset.load(), settings, Workshop(tmp_path), ready)
     monkeypatch.setattr(AttentiveMimicking, "infer_words", stop)
     with pytest.raises(KeyboardInterrupt):
         lab.training("am+context", 0)
@@ -187,11 +187,11 @@ def test_a_training_cut_off_between_an_epoch_and_its_vectors_goes_on(
         np.testing.assert_array_equal(trained.vectors[epoch].matrix, whole.matrix)
 
 
-def test_ready_made_targets_are_used(done, lm, corpus, settings, tmp_path):
+def test_ready_made_targets_are_used(done, lm, store, settings, tmp_path):
     stage = next(done[0].glob("stages/one-token-approximation-*"))
     ready = WordVectors.load(stage / "vectors.safetensors")
     lab = Laboratory(
-        lm, corpus, Dataset.load(), settings, Workshop(tmp_path), ready.subset(list(ready.words)[1:])
+        lm, store, Dataset.load(), settings, Workshop(tmp_path), ready.subset(list(ready.words)[1:])
     )
     made = lab.approximations
     assert set(made.words) == set(ready.words)
@@ -200,7 +200,7 @@ def test_ready_made_targets_are_used(done, lm, corpus, settings, tmp_path):
     np.testing.assert_allclose(made[ready.words[0]], ready[ready.words[0]], atol=1e-5)
     other = WordVectors(["kumquat"], np.ones((1, 768), np.float32))
     with pytest.raises(InputError, match="made for another model"):
-        Laboratory(lm, corpus, Dataset.load(), settings, Workshop(tmp_path), other)
+        Laboratory(lm, store, Dataset.load(), settings, Workshop(tmp_path), other)
 
 
 def test_unknown_parts_and_settings_are_refused():
