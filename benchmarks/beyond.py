@@ -24,14 +24,16 @@ from torch import Tensor
 
 from rarewords import LanguageModel, Store, WordVectors, approximate, progress
 from rarewords.mimic.fitting import training_words
-from rarewords.mimic.learner import Sources, WordLearner
+from rarewords.mimic.learner import WordLearner
 from rarewords.mimic.learner_settings import LearnerSettings
 from rarewords.mimic.masked import MaskedContexts, contexts_of_words
 from rarewords.mimic.mimicking import AttentiveMimicking
-from rarewords.mimic.readings import pool, read
+from rarewords.mimic.readings import lengthened, pool, read
 from rarewords.mimic.refine import refine
 from rarewords.mimic.resembling import Resembling
 from rarewords.mimic.settings import preset
+from rarewords.mimic.sources import Sources
+from rarewords.mimic.splitting import Splitter
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.probe.result import ProbeResult
@@ -40,43 +42,83 @@ SEEDS = (0, 1)
 NUMBERS = (1, 2, 4, 8, 16, 32)
 TRAINING_WORDS, TRAINING_CONTEXTS = 12_000, 16
 BASE: dict[str, Any] = {"spelling": 0.0, "scale": 1.0}
+MIXED: dict[str, Any] = {"spelling": 0.5, "pieces": 0.3, "pieces_alone": 0.5}
 
-# name: reading (masked, shown or both), whether A is fitted, changes of settings, slash
-COMBINATIONS: dict[str, tuple[str, bool, dict[str, Any], bool]] = {
-    "masked": ("masked", False, {}, False),
-    "masked, A": ("masked", True, {}, False),
-    "shown": ("shown", False, {}, False),
-    "shown, A": ("shown", True, {}, False),
-    "shown, A, scale .85": ("shown", True, {"scale": 0.85}, False),
-    "shown, A, scale 1.15": ("shown", True, {"scale": 1.15}, False),
-    "shown, A, scale 1.3": ("shown", True, {"scale": 1.3}, False),
-    "both, A": ("both", True, {}, False),
-    "both, A, scale 1.15": ("both", True, {"scale": 1.15}, False),
-    "shown, A, spelling .5": ("shown", True, {"spelling": 0.5}, False),
-    "shown, spelling .5": ("shown", False, {"spelling": 0.5}, False),
-    "shown, A, spelling 1": ("shown", True, {"spelling": 1.0}, False),
-    "shown, A, spelling .5 from .6": ("shown", True, {"spelling": 0.5, "resemblance": 0.6}, False),
-    "shown, A, spelling .5 from .4": ("shown", True, {"spelling": 0.5, "resemblance": 0.4}, False),
-    "both, A, spelling .5": ("both", True, {"spelling": 0.5}, False),
-    "both, A, spelling .5, scale 1.15": ("both", True, {"spelling": 0.5, "scale": 1.15}, False),
-    "shown, A, pieces .3": ("shown", True, {"pieces": 0.3}, False),
-    "shown, A, spelling .5, pieces .3": ("shown", True, {"spelling": 0.5, "pieces": 0.3}, False),
-    "both, A, spelling .5, pieces .3": ("both", True, {"spelling": 0.5, "pieces": 0.3}, False),
-    "both, A, spelling .5, pieces .5": ("both", True, {"spelling": 0.5, "pieces": 0.5}, False),
-    "both, A, spelling .5, pieces .3, alone .5": (
-        "both",
-        True,
-        {"spelling": 0.5, "pieces": 0.3, "pieces_alone": 0.5},
+# name: reading (masked, shown or both), how A is fitted, changes of settings, slash. A is fitted on readings
+# of masked words ("A"), on words split into pieces and read as they are later ("split"), or as one matrix
+# over reading, spelling and the approximation of split words' pieces ("joint").
+COMBINATIONS: dict[str, tuple[str, str, dict[str, Any], bool]] = {
+    "masked": ("masked", "", {}, False),
+    "masked, A": ("masked", "A", {}, False),
+    "shown": ("shown", "", {}, False),
+    "shown, A": ("shown", "A", {}, False),
+    "shown, A, scale .85": ("shown", "A", {"scale": 0.85}, False),
+    "shown, A, scale 1.15": ("shown", "A", {"scale": 1.15}, False),
+    "shown, A, scale 1.3": ("shown", "A", {"scale": 1.3}, False),
+    "both, A": ("both", "A", {}, False),
+    "both, A, scale 1.15": ("both", "A", {"scale": 1.15}, False),
+    "shown, A, spelling .5": ("shown", "A", {"spelling": 0.5}, False),
+    "shown, spelling .5": ("shown", "", {"spelling": 0.5}, False),
+    "shown, A, spelling 1": ("shown", "A", {"spelling": 1.0}, False),
+    "shown, A, spelling .5 from .6": ("shown", "A", {"spelling": 0.5, "resemblance": 0.6}, False),
+    "shown, A, spelling .5 from .4": ("shown", "A", {"spelling": 0.5, "resemblance": 0.4}, False),
+    "both, A, spelling .5": ("both", "A", {"spelling": 0.5}, False),
+    "both, A, spelling .5, scale 1.15": ("both", "A", {"spelling": 0.5, "scale": 1.15}, False),
+    "shown, A, pieces .3": ("shown", "A", {"pieces": 0.3}, False),
+    "shown, A, spelling .5, pieces .3": ("shown", "A", {"spelling": 0.5, "pieces": 0.3}, False),
+    "both, A, spelling .5, pieces .3": ("both", "A", {"spelling": 0.5, "pieces": 0.3}, False),
+    "both, A, spelling .5, pieces .5": ("both", "A", {"spelling": 0.5, "pieces": 0.5}, False),
+    "both, A, spelling .5, pieces .3, alone .5": ("both", "A", MIXED, False),
+    "both, A, spelling .5, alone .5": ("both", "A", {"spelling": 0.5, "pieces_alone": 0.5}, False),
+    "both, A, spelling .5, pieces .3, alone .5, scale 1.3": ("both", "A", {**MIXED, "scale": 1.3}, False),
+    "shown, spelling .5, pieces .3, alone .5": ("shown", "", MIXED, False),
+    "shown, spelling .5, pieces .3, alone .5, scale 1.3": ("shown", "", {**MIXED, "scale": 1.3}, False),
+    "shown, half A, spelling .5, pieces .3, alone .5": ("shown", "A", {**MIXED, "matrix": 0.5}, False),
+    "shown, half A, spelling .5, pieces .3, alone .5, scale 1.3": (
+        "shown",
+        "A",
+        {**MIXED, "matrix": 0.5, "scale": 1.3},
         False,
     ),
-    "both, A, spelling .5, alone .5": ("both", True, {"spelling": 0.5, "pieces_alone": 0.5}, False),
-    "slash masked": ("masked", False, {}, True),
-    "slash masked, A": ("masked", True, {}, True),
-    "slash shown, A": ("shown", True, {}, True),
-    "slash both, A": ("both", True, {}, True),
-    "slash both, A, spelling .5": ("both", True, {"spelling": 0.5}, True),
-    "slash masked, A, spelling .5": ("masked", True, {"spelling": 0.5}, True),
-    "slash both, A, spelling .5, scale .85": ("both", True, {"spelling": 0.5, "scale": 0.85}, True),
+    "both, half A, spelling .5, alone .5": (
+        "both",
+        "A",
+        {"matrix": 0.5, "spelling": 0.5, "pieces_alone": 0.5},
+        False,
+    ),
+    "both, half A, spelling .5, pieces .3, alone .5": ("both", "A", {**MIXED, "matrix": 0.5}, False),
+    "both, half A, spelling .5, pieces .3, alone .5, scale 1.3": (
+        "both",
+        "A",
+        {**MIXED, "matrix": 0.5, "scale": 1.3},
+        False,
+    ),
+    "both, half A, spelling .5, pieces .5, alone .5, scale 1.3": (
+        "both",
+        "A",
+        {**MIXED, "matrix": 0.5, "pieces": 0.5, "scale": 1.3},
+        False,
+    ),
+    "shown, A split": ("shown", "split", {}, False),
+    "shown, A split, spelling .5": ("shown", "split", {"spelling": 0.5}, False),
+    "both, A split, spelling .5": ("both", "split", {"spelling": 0.5}, False),
+    "both, A split, spelling .5, pieces .3, alone .5": ("both", "split", MIXED, False),
+    "both, A split, spelling .5, pieces .3, alone .5, scale 1.3": (
+        "both",
+        "split",
+        {**MIXED, "scale": 1.3},
+        False,
+    ),
+    "both, joint": ("both", "joint", {}, False),
+    "both, joint, scale 1.15": ("both", "joint", {"scale": 1.15}, False),
+    "slash masked": ("masked", "", {}, True),
+    "slash masked, A": ("masked", "A", {}, True),
+    "slash shown, A": ("shown", "A", {}, True),
+    "slash both, A": ("both", "A", {}, True),
+    "slash both, A, spelling .5": ("both", "A", {"spelling": 0.5}, True),
+    "slash both, A split, spelling .5": ("both", "split", {"spelling": 0.5}, True),
+    "slash masked, A, spelling .5": ("masked", "A", {"spelling": 0.5}, True),
+    "slash both, A, spelling .5, scale .85": ("both", "A", {"spelling": 0.5, "scale": 0.85}, True),
 }
 
 
@@ -113,25 +155,35 @@ class Trial:
         self.dev = [
             w for w in dict.fromkeys(e.word.text for e in self.dataset if e.subset == "dev") if self._asked(w)
         ]
-        self.learners = {seed: self.fit(seed) for seed in asked.seeds}
+        self.learners: dict[tuple[str, str, int], WordLearner] = {}
         self.plain = WordLearner(self.lm, LearnerSettings(**BASE))
 
-    def fit(self, seed: int) -> WordLearner:
+    def learner(self, kind: str, reading: str, seed: int) -> WordLearner:
         """A learner whose matrix is fitted on words that are no keywords."""
-        chosen = training_words(
-            self.lm,
-            self.store,
-            min(TRAINING_WORDS, 10 * (self.asked.limit or TRAINING_WORDS)),
-            50,
-            set(self.keywords),
-            seed,
-        )
+        if not kind:
+            return self.plain
+        # Masked words are read without their pieces, whatever is read later.
+        key = kind, "masked" if kind == "A" else reading, seed
+        if key not in self.learners:
+            self.learners[key] = self.fit(*key)
+        return self.learners[key]
+
+    def fit(self, kind: str, reading: str, seed: int) -> WordLearner:
+        most = min(TRAINING_WORDS, 10 * (self.asked.limit or TRAINING_WORDS))
+        chosen = training_words(self.lm, self.store, most, 50, set(self.keywords), seed)
+        splitter = None
+        if kind != "A":
+            splitter = Splitter.of(self.lm, self.store.counts(2)[0][:100_000], seed)
+            chosen = [word for word in chosen if splitter.split(word)]
+        if kind == "joint":
+            chosen = chosen[::2]  # approximating is what takes long
         masked = contexts_of_words(self.lm.tokens, self.store, chosen, limit=TRAINING_CONTEXTS)
-        learner = WordLearner(self.lm, LearnerSettings(**BASE))
+        learner = WordLearner(self.lm, LearnerSettings(**{**BASE, "reading": reading}))
         seconds = time.perf_counter()
-        learner.fit_on(chosen, masked)
+        learner.fit_on(chosen, masked, splitter, joint=kind == "joint")
         seconds = time.perf_counter() - seconds
-        self.record({"measure": "fit", "seed": seed, "seconds": seconds, **learner.fitted})
+        about = {"kind": kind, "reading": reading, "seed": seed, "seconds": seconds}
+        self.record({"measure": "fit", **about, **learner.fitted})
         return learner
 
     def prepare(self, words: list[str], *, pieces: bool) -> Words:
@@ -161,7 +213,7 @@ class Trial:
         self, words: Words, combination: str, seed: int, limit: int | None = None
     ) -> tuple[WordVectors, bool]:
         reading, fitted, changes, slash = COMBINATIONS[combination]
-        learner = (self.learners[seed] if fitted else self.plain).with_settings(**{**BASE, **changes})
+        learner = self.learner(fitted, reading, seed).with_settings(**{**BASE, **changes})
         made, share = learner.combine(words.sources(learner, reading, limit))
         good = torch.isfinite(share).cpu().numpy()
         kept = [word for word, yes in zip(words.words, good, strict=True) if yes]
@@ -189,7 +241,7 @@ class Trial:
         self.record({"measure": "choice", "single": single, "slash": slashed, "scores": scores})
         if self.asked.save:
             reading, fitted, changes, _ = COMBINATIONS[single]
-            learner = self.learners[self.asked.seeds[0]] if fitted else self.plain
+            learner = self.learner(fitted, reading, self.asked.seeds[0])
             learner.with_settings(**{**BASE, "reading": reading, **changes}).save_pretrained(self.asked.save)
         self.more(dev, single)
         self.by_number(dev, single, slashed)
@@ -207,9 +259,11 @@ class Trial:
         refined = WordVectors(vectors.words, done.vectors.cpu().numpy(), {})
         self.probe(f"{single}, refined", refined, subset="dev", seed=self.asked.seeds[0], ms_per_word=cost)
         settings = preset("am+readings", epochs=5, min_count=100 if not self.asked.limit else 3000)
-        mimic = AttentiveMimicking.fit(self.lm, self.store, None, settings)
+        mimic = AttentiveMimicking.fit(self.lm, self.store, None, settings).scaled(0)
         inferred = mimic.infer_words(dev.words, self.store).vectors
-        self.probe("am+readings", inferred, subset="dev", seed=0)
+        for scale in (0, 1.0, 1.3):
+            label = f"am+readings, scale {scale}" if scale else "am+readings, as it comes"
+            self.probe(label, lengthened(self.lm, inferred, scale), subset="dev", seed=0)
 
     def by_number(self, dev: Words, *chosen: str) -> None:
         """How fast a word is learned: keywords with at least 32 contexts, shown only some of them."""
@@ -232,8 +286,9 @@ class Trial:
     def final(self, single: str, slashed: str) -> None:
         """The chosen ones on all entries."""
         asked = [word for word in self.keywords if self._asked(word)]
-        settings = COMBINATIONS[single][2]
-        words = self.prepare(asked, pieces=bool(settings.get("pieces") or settings.get("pieces_alone")))
+        _, fitted, settings, _ = COMBINATIONS[single]
+        needed = fitted == "joint" or settings.get("pieces") or settings.get("pieces_alone")
+        words = self.prepare(asked, pieces=bool(needed))
         self.save(self.probe("pieces", None, subset="all"), "pieces")
         for seed in self.asked.seeds:
             vectors, _ = self.vectors(words, single, seed)

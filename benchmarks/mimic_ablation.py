@@ -2,9 +2,11 @@
 
     PYTHONPATH=src python benchmarks/mimic_ablation.py OUT --model M --corpus STORE --targets OTA.safetensors
         [--configurations am am+context no-ota no-form no-context] [--seeds 0 1] [--test am+context]
+        [--scales 0 1 1.4]
 
 For each configuration one training of 10 epochs, evaluated on dev after 5 and after 10. For those named by
-``--test`` the vectors after the last epoch are evaluated on all entries. Results go to OUT, one line a
+``--test`` the vectors after the last epoch are evaluated on all entries. ``--scales`` are lengths the vectors
+are brought to (``MimicSettings.scale``; 0 as they are), each measured. Results go to OUT, one line a
 measurement in ``ablation.jsonl``, written as they come, so that a cut-off run loses little.
 """
 
@@ -22,6 +24,7 @@ import torch
 from rarewords import LanguageModel, WordVectors, progress
 from rarewords.corpus.store import Store
 from rarewords.mimic.mimicking import InferredWords, PreparedContexts
+from rarewords.mimic.readings import lengthened
 from rarewords.mimic.settings import MimicSettings, preset
 from rarewords.mimic.train import EpochReport
 from rarewords.probe.dataset import Dataset
@@ -43,6 +46,7 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--test", nargs="*", default=["am+context"])
+    parser.add_argument("--scales", nargs="+", type=float, default=[0.0])
     parser.add_argument("--save", nargs="*", default=[], help="configurations whose mimic model is kept")
     asked = parser.parse_args()
     torch.set_float32_matmul_precision("high")
@@ -106,32 +110,26 @@ class Run:
             made = time.perf_counter()
             inferred = mimic.infer_words(self.keywords, self.store, prepared=self.prepared)
             made = time.perf_counter() - made
-            inferred.vectors.save(self.asked.out / f"{title}.safetensors")
-            result = evaluate(
-                self.lm,
-                self.dataset,
-                EvalSettings(method="vectors", depth=512),
-                vectors=inferred.vectors,
-                label=title,
-            )
-            result.save(self.asked.out / f"{title}.json.gz")
             speed = {"words_per_second": len(inferred.vectors) / made, "refused": len(inferred.refused)}
-            self.record(
-                {
-                    "set": "all",
-                    "epoch": self.settings.epochs,
-                    "seconds": seconds,
-                    **speed,
-                    **flat_figures(result),
-                }
-            )
+            about = {"set": "all", "epoch": self.settings.epochs, "seconds": seconds, **speed}
+            for scale in self.asked.scales:
+                label = f"{title}-{scale:g}" if scale else title
+                vectors = lengthened(self.lm, inferred.vectors, scale)
+                vectors.save(self.asked.out / f"{label}.safetensors")
+                settings = EvalSettings(method="vectors", depth=512)
+                result = evaluate(self.lm, self.dataset, settings, vectors=vectors, label=label)
+                result.save(self.asked.out / f"{label}.json.gz")
+                self.record({**about, "scale": scale, **flat_figures(result)})
         if self.configuration in self.asked.save:
             mimic.save_pretrained(self.asked.out / f"{title}-mimic", packed=True)
 
     def measure(self, report: EpochReport, made: InferredWords) -> None:
         settings = EvalSettings(method="vectors", subset="dev")
-        result = evaluate(self.lm, self.dataset, settings, vectors=made.vectors)
-        self.record({"set": "dev", **vars(report), **flat_figures(result)})
+        for scale in self.asked.scales:
+            result = evaluate(
+                self.lm, self.dataset, settings, vectors=lengthened(self.lm, made.vectors, scale)
+            )
+            self.record({"set": "dev", **vars(report), "scale": scale, **flat_figures(result)})
 
     def record(self, values: dict[str, Any]) -> None:
         about = {"model": self.name, "configuration": self.configuration, "seed": self.settings.seed}

@@ -80,16 +80,23 @@ class Tokens:
 
     def pieces_of(self, words: Sequence[str]) -> list[list[int]]:
         """:meth:`pieces` for many words at once."""
+        return [[token for _, token in pieces] for pieces in self.pieces_with_text(words)]
+
+    def pieces_with_text(self, words: Sequence[str]) -> list[list[tuple[str, int]]]:
+        """The pieces of words, each with the letters it covers; a mark for a space alone covers none."""
         if not words:
             return []
-        encoded = self.tokenizer(
-            [_BEFORE + word for word in words], add_special_tokens=False, return_offsets_mapping=True
-        )
+        texts = [_BEFORE + word for word in words]
+        encoded = self.tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True)
         # The space counts as the word's own: Ġ and ▁ stand for it and may be a token of their own.
         first = len(_BEFORE) - 1
         return [
-            [token for token, (start, end) in zip(ids, offsets, strict=True) if end > first and end > start]
-            for ids, offsets in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+            [
+                (text[max(start, first + 1) : end], token)
+                for token, (start, end) in zip(ids, offsets, strict=True)
+                if end > first and end > start
+            ]
+            for text, ids, offsets in zip(texts, encoded["input_ids"], encoded["offset_mapping"], strict=True)
         ]
 
     def piece_strings(self, ids: Iterable[int]) -> list[str]:

@@ -11,8 +11,12 @@ import pytest
 import torch
 
 from rarewords import InputError, Query, WordVectors
+from rarewords.mimic.measure import DevMeasure
 from rarewords.mimic.mimicking import AttentiveMimicking
+from rarewords.mimic.readings import KnownWords, lengthened
 from rarewords.mimic.settings import preset
+from rarewords.probe.dataset import Dataset
+from rarewords.probe.evaluate import EvalSettings, evaluate
 from tests.cli.run import rarewords, refused
 
 SETTINGS = preset("am+context", min_count=20, epochs=2, held_out=0.1)
@@ -119,12 +123,18 @@ def test_the_commands_train_infer_and_name_mistakes(store, tmp_path):
     assert "trained, epoch 1" in done.stdout
     assert not (tmp_path / "mimic.training").exists()
     (tmp_path / "words.txt").write_text("kumquat\nqzxqzx\n")
+    assert "belongs to the preset readings" in refused(
+        "-q", "mimic", "train", *options[:3], tmp_path / "y", *options[4:], "--no-ota", "--split"
+    )
     out = tmp_path / "v.safetensors"
     infer = ["mimic", "infer", "--mimic", folder, "--words", tmp_path / "words.txt", "--corpus", store.path]
     done = rarewords("-q", *infer, "--out", out)
     assert "1 words, 1 refused" in done.stdout
     assert "qzxqzx: no context" in done.stderr
     assert list(WordVectors.load(out)) == ["kumquat"]
+    short = WordVectors.load(out)["kumquat"]
+    rarewords("-q", *infer, "--out", out, "--scale", 1.5)
+    assert not np.allclose(short, WordVectors.load(out)["kumquat"], atol=0.01)
     assert "is not a mimic model" in refused(
         "-q", "mimic", "infer", "--mimic", tmp_path, *infer[4:], "--out", out
     )
@@ -183,3 +193,34 @@ def test_the_papers_model_over_readings(lm, store, tmp_path):
         AttentiveMimicking.fit(lm, store, targets, preset("am+readings"))
     with pytest.raises(InputError, match="reading needs centre"):
         preset("am+readings", centre=False)
+
+
+def test_vectors_are_brought_to_a_length_and_keep_their_direction(lm, mimic, store):
+    words = ["city", "kumquat", "televission"]
+    known = KnownWords.of(lm)
+    plain = torch.from_numpy(mimic.infer_words(words, store).vectors.matrix)
+    scaled = mimic.scaled(1.4)
+    longer = scaled.infer_words(words, store)
+    matrix = torch.from_numpy(longer.vectors.matrix)
+    assert torch.allclose((matrix - known.mean).norm(dim=1), torch.tensor(1.4 * known.spread), rtol=1e-4)
+    assert torch.allclose(known.directions(matrix), known.directions(plain), atol=1e-4)
+    assert longer.vectors.settings["mimic"]["scale"] == 1.4
+    again = lengthened(lm, mimic.infer_words(words, store).vectors, 1.4)
+    assert np.allclose(again.matrix, longer.vectors.matrix, atol=1e-5)
+    sentence = "The city is old."
+    assert np.allclose(
+        scaled.scaled(0).infer("city", [sentence]).vector, mimic.infer("city", [sentence]).vector
+    )
+    with pytest.raises(InputError, match="scale must be at least 0"):
+        mimic.scaled(-1)
+
+
+def test_dev_is_measured_between_epochs(lm, store):
+    everything = Dataset.load()
+    few = Dataset(tuple(entry for entry in everything if entry.subset == "dev")[::120])
+    measure = DevMeasure(lm, store, every=2, dataset=few)
+    AttentiveMimicking.fit(lm, store, None, preset("am", min_count=80, epochs=2), after_epoch=measure)
+    assert [found["epoch"] for found in measure.history] == [0, 2]
+    pieces = evaluate(lm, few, EvalSettings(subset="dev"))
+    assert measure.history[0]["mrr"] == pytest.approx(pieces.mrr, abs=1e-4)
+    assert 0 < measure.history[1]["mrr"] < 1

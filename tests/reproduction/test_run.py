@@ -13,6 +13,7 @@ from rarewords.probe.result import ProbeResult
 from rarewords.reproduction import published
 from rarewords.reproduction.laboratory import Laboratory
 from rarewords.reproduction.parts import PARTS
+from rarewords.reproduction.parts.beyond import LENGTHS
 from rarewords.reproduction.run import check_parts, reproduce
 from rarewords.reproduction.settings import ReproduceSettings
 from rarewords.reproduction.workshop import Workshop
@@ -48,12 +49,16 @@ def test_every_part_has_results_of_the_right_shape(done, settings):
     assert comparison["results"] == ["pieces", "AM+context", "AM+context, mixed"]
     assert {cell["relation"] for cell in comparison["cells"]} == {*RELATIONS, "all"}
     beyond = results["beyond"]
-    labels = ["pieces", "AM+context", "WordLearner", "WordLearner, mixed"]
+    assert [scale for scale, _ in beyond["lengths"]] == list(LENGTHS)
+    labels = ["pieces", "AM+context", "AM+context, lengthened", "WordLearner", "WordLearner, mixed"]
     assert beyond["comparison"]["results"] == labels
     # The same entries as in the main table, so the same figures for what both have.
     for one, other in zip(comparison["cells"], beyond["comparison"]["cells"], strict=True):
         assert [cell["mean"] for cell in one["mrr"]][:2] == [cell["mean"] for cell in other["mrr"]][:2]
-    for queries, sides in ((results["examples"]["queries"], labels[:2]), (beyond["queries"], labels[:3])):
+    for queries, sides in (
+        (results["examples"]["queries"], labels[:2]),
+        (beyond["queries"], [*labels[:2], labels[3]]),
+    ):
         assert {one["word"] for one in queries} >= {"unaccessible", "unicycle", "salsify", "resigntaion"}
         assert all([side["label"] for side in one["sides"]] == sides for one in queries)
         assert sum(one["kind"] == "lot" for one in queries) == len(RELATIONS)

@@ -52,9 +52,18 @@ def train(
     form_dropout: Annotated[
         float | None, typer.Option(min=0.0, max=0.99, help="Share of training instances without their form.")
     ] = None,
+    split: Annotated[
+        bool,
+        typer.Option(
+            "--split", help="Readings: learn from known words split into pieces, shown to the model."
+        ),
+    ] = False,
     held_out: Annotated[
         float | None, typer.Option(min=0.0, max=0.89, help="Share of training words kept for watching.")
     ] = None,
+    dev_every: Annotated[
+        int, typer.Option(min=0, help="Measure MRR on WNLaMPro dev after every so many epochs; 0: never.")
+    ] = 0,
     contexts: Annotated[
         int | None, typer.Option(min=1, help="Read at most so many contexts a word (readings 16, am all).")
     ] = None,
@@ -77,8 +86,10 @@ def train(
     from rarewords import LanguageModel, progress
     from rarewords.corpus.store import Store
     from rarewords.errors import InputError
+    from rarewords.mimic.measure import DevMeasure
     from rarewords.mimic.mimicking import AttentiveMimicking
     from rarewords.mimic.settings import preset as settings_of
+    from rarewords.mimic.train import EpochReport
     from rarewords.vectors import open_vectors
 
     if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
@@ -97,14 +108,17 @@ def train(
             "--form-dropout": form_dropout is not None,
             "--held-out": held_out is not None,
             "--packed": packed,
+            "--dev-every": dev_every > 0,
         }
         foreign = [name for name, yes in given.items() if yes]
         if foreign:
             raise InputError(
                 f"{foreign[0]} belongs to the presets am and am+context; add --preset am+context"
             )
-        _fit_readings(corpus, out, model, min_count, contexts, seed, device, as_json)
+        _fit_readings(corpus, out, model, min_count, contexts, seed, split, device, as_json)
         return
+    if split:
+        raise InputError("--split belongs to the preset readings")
     settings_of(preset)  # an unknown name is refused before anything else is asked for
     if no_ota and targets is not None:
         raise InputError("--no-ota leaves out what --targets gives; use one of them")
@@ -131,14 +145,22 @@ def train(
     settings = settings_of(preset, **changes)
     lm = LanguageModel.from_pretrained(model, device=device)
     checkpoint = out.with_name(out.name + ".training")
+    store = Store.open(corpus)
+    measured = DevMeasure(lm, store, dev_every) if dev_every else None
+
+    def after_epoch(report: EpochReport, mimic: AttentiveMimicking) -> None:
+        progress.message(_epoch_line(vars(report)))
+        if measured is not None:
+            measured(report, mimic)
+
     fitted = AttentiveMimicking.fit(
         lm,
-        Store.open(corpus),
+        store,
         open_vectors(targets) if targets else None,
         settings,
         checkpoint=checkpoint,
         contexts_kept=contexts,
-        after_epoch=lambda report, _: progress.message(_epoch_line(vars(report))),
+        after_epoch=after_epoch,
     )
     fitted.save_pretrained(out, packed=packed)
     for path in checkpoint.iterdir():
@@ -146,7 +168,8 @@ def train(
     checkpoint.rmdir()
     history = [vars(report) for report in fitted.history]
     if as_json:
-        print_json({"folder": str(out), "settings": settings.to_dict(), "history": history})
+        dev = {} if measured is None else {"dev": measured.history}
+        print_json({"folder": str(out), "settings": settings.to_dict(), "history": history, **dev})
     else:
         typer.echo(f"{out}: trained, {_epoch_line(history[-1])}")
 
@@ -165,6 +188,14 @@ def infer(
     ] = False,
     model: Model = "default",
     contexts: Annotated[int | None, typer.Option(min=1, help="Use at most so many contexts a word.")] = None,
+    scale: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Bring vectors to so many times the length embeddings have around their mean; 0 leaves "
+            "those of am and am+context as they come. The model's own setting by default.",
+        ),
+    ] = None,
     cache: Annotated[bool, typer.Option(help="Keep what was read beside the store (STORE.readings).")] = True,
     workers: Annotated[int, typer.Option(min=1, help="Processes that read.")] = 1,
     engine: Annotated[str, typer.Option(help="What runs the workers: local or ray.")] = "local",
@@ -176,7 +207,8 @@ def infer(
 
     By default the language model reads the contexts itself, with the matrix that ships for the bundled model
     or a learner given with `--mimic`. A word without contexts gets its vector from its spelling; a word that
-    has neither is named and left out.
+    has neither is named and left out. Vectors of the paper's presets are shorter than embeddings; with
+    `--scale 1.4` they say more to the model.
 
     Example: `rarewords mimic infer --words rare.txt --corpus wiki.store --out rare.safetensors`
     """
@@ -186,7 +218,7 @@ def infer(
     from rarewords.corpus.engine import engine_for
     from rarewords.corpus.store import Store
     from rarewords.errors import InputError
-    from rarewords.mimic.learner import is_learner
+    from rarewords.mimic.learner_files import is_learner
     from rarewords.mimic.mimicking import AttentiveMimicking
     from rarewords.mimic.reading_cache import beside
     from rarewords.vectors import read_words
@@ -198,9 +230,12 @@ def infer(
     if mimic is not None and not is_learner(mimic):
         if workers > 1 or engine != "local":
             raise InputError("--workers and --engine are for readings; mimicking itself takes no time")
-        done = AttentiveMimicking.from_pretrained(mimic, lm).infer_words(asked, store, limit=contexts)
+        trained = AttentiveMimicking.from_pretrained(mimic, lm)
+        trained = trained if scale is None else trained.scaled(scale)
+        done = trained.infer_words(asked, store, limit=contexts)
     else:
         learner = WordLearner(lm) if reading else WordLearner.for_model(lm, mimic)
+        learner = learner if scale is None else learner.with_settings(scale=scale)
         if cache:
             progress.message(f"What is read is kept in {beside(store.path)} (--no-cache to do without)")
         alone = workers == 1 and engine == "local"
@@ -283,6 +318,7 @@ def _fit_readings(
     min_count: int | None,
     contexts: int | None,
     seed: int,
+    split: bool,
     device: str,
     as_json: bool,
 ) -> None:
@@ -295,7 +331,7 @@ def _fit_readings(
     kept = beside(store.path)
     progress.message(f"What is read is kept in {kept}; an interrupted run goes on from there")
     learner = WordLearner.fit(
-        lm, store, min_count=min_count or 50, contexts=contexts or 16, seed=seed, cache=kept
+        lm, store, min_count=min_count or 50, contexts=contexts or 16, seed=seed, split=split, cache=kept
     )
     learner.save_pretrained(out)
     if as_json:

@@ -36,7 +36,7 @@ def serve(
     from rarewords.app.results import result_files, results_json
     from rarewords.app.server import Server
     from rarewords.app.study import Request, Study, samples
-    from rarewords.mimic.learner import is_learner
+    from rarewords.mimic.learner_files import is_learner
     from rarewords.teaching import TeachSettings
     from rarewords.teaching.learning import open_learner
 

@@ -80,7 +80,7 @@ def teach(
 
     Example: `rarewords teach --text notes/*.txt --out taught`
     """
-    from rarewords.mimic.learner import is_learner
+    from rarewords.mimic.learner_files import is_learner
     from rarewords.teaching import TeachSettings
     from rarewords.teaching import teach as teach_words
     from rarewords.teaching.plan import plan_teaching

@@ -14,7 +14,7 @@ nothing is trained at all and any masked language model can be used at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,48 +25,32 @@ from torch import Tensor
 
 from rarewords.corpus.store import Store
 from rarewords.errors import InputError
-from rarewords.files import read_json, whole_folder, write_json
+from rarewords.files import read_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.fitting import ridge, training_words
+from rarewords.mimic.learner_files import bundled_learner, read_learner, write_learner
 from rarewords.mimic.learner_settings import LearnerSettings
 from rarewords.mimic.masked import MaskedContexts, contexts_of_sentences, contexts_of_words
 from rarewords.mimic.mimicking import Inferred, InferredWords
 from rarewords.mimic.reading_cache import ReadingCache
 from rarewords.mimic.readings import KnownWords, pool, read, shares
 from rarewords.mimic.resembling import Resembling
+from rarewords.mimic.sources import Sources, joint_inputs, weigh
+from rarewords.mimic.splitting import Splitter
 from rarewords.progress import progress
 from rarewords.vectors import WordVectors
 
 if TYPE_CHECKING:
     from rarewords.corpus.engine import Engine
 
-FORMAT = "rarewords.learner/1"
 _WORDS_AT_ONCE = 1024
-_LEAST_RESEMBLANCE = 0.15  # below, the most similar spelling is a coincidence
-
-
-@dataclass(frozen=True)
-class Sources:
-    """What is known of some words, before it is weighed.
-
-    :param reading: mean reading of each word. *Shape:* (words, dim)
-    :param contexts: how many contexts were read. *Shape:* (words,)
-    :param spelling: *Shape:* (words, dim)
-    :param resemblance: *Shape:* (words,)
-    :param pieces: one-token approximations; zeros where none was asked for. *Shape:* (words, dim)
-    """
-
-    reading: Tensor
-    contexts: Tensor
-    spelling: Tensor
-    resemblance: Tensor
-    pieces: Tensor
+_WORDS_SEEN = 100_000  # of the text: they show nearly all pieces
 
 
 class WordLearner:
     """Learns words from sentences with a language model and nothing else.
 
-    :param transform: the matrix A on readings. *Shape:* (dim, dim)
+    :param transform: the matrix A on readings, *shape* (dim, dim), or on all three sources, (3 dim, dim).
     """
 
     def __init__(
@@ -113,7 +97,7 @@ class WordLearner:
         masked = contexts_of_sentences(
             self.lm.tokens, {word: list(known) for word, known in own.items()}, length=self._length()
         )
-        readings = self._readings(list(own), masked)
+        readings = self._readings(self.lm.tokens.pieces_of(list(own)), masked)
         first = dict(zip(own, masked.word_starts.tolist(), strict=False))
         chosen = [
             readings[[first[word] + own[word][sentence] for sentence in list(sentences)[:limit]]]
@@ -171,7 +155,9 @@ class WordLearner:
 
         def make() -> tuple[np.ndarray, np.ndarray]:
             masked = contexts_of_words(self.lm.tokens, store, words, limit=most, length=self._length())
-            return pool(self._readings(words, masked), self.known, masked).cpu().numpy(), masked.counts
+            return pool(
+                self._readings(self.lm.tokens.pieces_of(words), masked), self.known, masked
+            ).cpu().numpy(), masked.counts
 
         kept = self._cache(cache, store, most, self.settings.reading)
         reading, counts = kept.get(words, make)
@@ -181,7 +167,7 @@ class WordLearner:
 
     def sources(self, words: Sequence[str], masked: MaskedContexts, *, limit: int | None = None) -> Sources:
         """What is known of words whose contexts have been prepared."""
-        readings = self._readings(words, masked)
+        readings = self._readings(self.lm.tokens.pieces_of(words), masked)
         counts = masked.counts if limit is None else np.minimum(masked.counts, limit)
         return self._sources(words, pool(readings, self.known, masked, limit), counts)
 
@@ -190,28 +176,7 @@ class WordLearner:
 
         *Shapes:* (words, dim), (words,)
         """
-        settings, known = self.settings, self.known
-        centred = sources.reading.to(torch.float32) - known.mean
-        moved = known.directions(
-            known.mean + (centred if self.transform is None else centred @ self.transform)
-        )
-        spelling, pieces = known.directions(sources.spelling), known.directions(sources.pieces)
-        trust = torch.sigmoid((sources.resemblance - settings.resemblance) / settings.resemblance_width)
-        read_any = (sources.contexts > 0).float()
-        weight = torch.stack(
-            [
-                read_any,
-                torch.where(read_any > 0, settings.spelling * trust, torch.ones_like(trust)),
-                torch.where(read_any > 0, settings.pieces, settings.pieces_alone),
-            ],
-            dim=1,
-        )
-        vectors = known.at(
-            weight[:, 0:1] * moved + weight[:, 1:2] * spelling + weight[:, 2:3] * pieces, settings.scale
-        )
-        nothing = (read_any == 0) & (sources.resemblance < _LEAST_RESEMBLANCE)
-        share = weight[:, 0] / weight.sum(dim=1)
-        return vectors, torch.where(nothing, torch.full_like(share, float("nan")), share)
+        return weigh(sources, self.known, self.settings, self.transform)
 
     @classmethod
     def fit(
@@ -225,6 +190,7 @@ class WordLearner:
         min_count: int = 50,
         leave_out: Sequence[str] = (),
         seed: int = 0,
+        split: bool = False,
         cache: str | Path | None = None,
     ) -> WordLearner:
         """Fit the matrix: mimicking, in closed form.
@@ -235,43 +201,83 @@ class WordLearner:
         :param words: learn from at most so many words, drawn at random.
         :param contexts: read so many contexts of each.
         :param leave_out: words that must not be learned from, such as those of a test.
+        :param split: read as the settings say, each word split into pieces where it is shown
+            (:mod:`rarewords.mimic.splitting`); otherwise it is masked, whatever the settings say.
         :param cache: a folder for what has been read; after an interruption only the rest is read.
         """
         learner = cls(lm, settings)
         if store.settings.lower_case != lm.lower_case:
             raise InputError("the store and the model differ in lower-casing; build the store with --model")
         chosen = training_words(lm, store, words, min_count, set(leave_out), seed)
-        kept = learner._cache(None if cache is None else Path(cache), store, contexts, "forbidden")
+        splitter, kind = None, "forbidden"
+        if split:
+            splitter = Splitter.of(lm, store.counts(2)[0][:_WORDS_SEEN], seed)
+            chosen = [word for word in chosen if splitter.split(word)]
+            if not chosen:
+                raise InputError(f"none of the known words of {store.path} can be split into pieces")
+            kind = f"forbidden {learner.settings.reading} split {seed}"
+        kept = learner._cache(None if cache is None else Path(cache), store, contexts, kind)
         parts = []
         with progress("Reading", total=len(chosen), unit="words") as bar:
             for at in range(0, len(chosen), _WORDS_AT_ONCE):
                 some = chosen[at : at + _WORDS_AT_ONCE]
-                parts.append(kept.get(some, partial(learner._read_known, some, store, contexts))[0])
+                parts.append(kept.get(some, partial(learner._read_store, some, store, contexts, splitter))[0])
                 bar.advance(len(some))
-        learner._solve(chosen, torch.from_numpy(np.concatenate(parts)).to(lm.device))
-        learner.fitted |= {"contexts": contexts, "min_count": min_count, "seed": seed}
+        readings = torch.from_numpy(np.concatenate(parts)).to(lm.device)
+        learner._solve(chosen, readings - learner.known.mean)
+        learner.fitted |= {"contexts": contexts, "min_count": min_count, "seed": seed, "split": split}
         return learner
 
-    def fit_on(self, words: Sequence[str], masked: MaskedContexts, limit: int | None = None) -> None:
+    def fit_on(
+        self,
+        words: Sequence[str],
+        masked: MaskedContexts,
+        splitter: Splitter | None = None,
+        *,
+        joint: bool = False,
+    ) -> None:
         """Fit the matrix on known words whose contexts have been prepared.
 
-        The words are masked, never shown: whole as they are, they would give themselves away.
-        """
-        tokens = [self.lm.whole_words[word] for word in words]
-        readings = read(self.lm, self.known, masked, forbidden=tokens)
-        self._solve(words, pool(readings, self.known, masked, limit))
+        Without a splitter the words are masked, never shown: whole as they are, they would give themselves
+        away. With one they are read as the settings say, split into pieces wherever they are shown.
 
-    def _read_known(self, words: Sequence[str], store: Store, contexts: int) -> tuple[np.ndarray, np.ndarray]:
-        """Mean readings of known words that may not be expected in their own contexts."""
+        :param joint: fit one matrix over reading, spelling and the approximation of the pieces.
+        """
+        pooled = pool(self._read_known(words, masked, splitter), self.known, masked)
+        if not joint:
+            self._solve(words, pooled - self.known.mean)
+            return
+        if splitter is None:
+            raise InputError("a joint matrix is learned from words split into pieces; give a splitter")
+        from rarewords.ota.run import approximate_pieces
+
+        spelling, resemblance = self._resembling.of(words)
+        pieces = approximate_pieces(self.lm, _split(splitter, words))
+        counts = torch.from_numpy(masked.counts).to(self.lm.device)
+        # One word in ten is learned without its sentences, so that words without any are placed as well.
+        unread = torch.arange(len(words), device=self.lm.device) % 10 == 5
+        pooled = torch.where(unread[:, None], self.known.mean, pooled)
+        sources = Sources(pooled, counts, spelling, resemblance, pieces)
+        self._solve(words, joint_inputs(sources, self.known, self.settings))
+
+    def _read_store(
+        self, words: Sequence[str], store: Store, contexts: int, splitter: Splitter | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         masked = contexts_of_words(self.lm.tokens, store, words, limit=contexts, length=self._length())
-        tokens = [self.lm.whole_words[word] for word in words]
-        readings = read(self.lm, self.known, masked, forbidden=tokens)
+        readings = self._read_known(words, masked, splitter)
         return pool(readings, self.known, masked).cpu().numpy(), masked.counts
 
-    def _solve(self, words: Sequence[str], readings: Tensor) -> None:
+    def _read_known(self, words: Sequence[str], masked: MaskedContexts, splitter: Splitter | None) -> Tensor:
+        """Readings of known words that may not be expected in their own contexts."""
+        tokens = [self.lm.whole_words[word] for word in words]
+        if splitter is None:
+            return read(self.lm, self.known, masked, forbidden=tokens)
+        return self._readings(_split(splitter, words), masked, forbidden=tokens)
+
+    def _solve(self, words: Sequence[str], inputs: Tensor) -> None:
         tokens = torch.tensor([self.lm.whole_words[word] for word in words], device=self.lm.device)
         targets = self.lm.embeddings[tokens].float() - self.known.mean
-        self.transform, cosine, penalty = ridge(readings - self.known.mean, targets)
+        self.transform, cosine, penalty = ridge(inputs, targets)
         self.fitted = {"words": len(words), "held_out_cosine": cosine, "penalty": penalty}
 
     def _cache(self, folder: Path | None, store: Store, contexts: int, reading: str) -> ReadingCache:
@@ -286,42 +292,24 @@ class WordLearner:
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the learner as a folder."""
-        from safetensors.torch import save_file
-
-        with whole_folder(folder) as temporary:
-            tensors = (
-                {} if self.transform is None else {"transform": self.transform.cpu().half().contiguous()}
-            )
-            save_file(tensors, temporary / "model.safetensors", metadata={"format": "pt"})
-            write_json(
-                temporary / "config.json",
-                {
-                    "format": FORMAT,
-                    "model": Path(self.lm.name).name,
-                    "fingerprint": self.lm.fingerprint,
-                    "dim": self.lm.dim,
-                    "settings": asdict(self.settings),
-                    "fitted": self.fitted,
-                },
-            )
+        config = {
+            "model": Path(self.lm.name).name,
+            "fingerprint": self.lm.fingerprint,
+            "dim": self.lm.dim,
+            "settings": asdict(self.settings),
+            "fitted": self.fitted,
+        }
+        write_learner(Path(folder), config, self.transform)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, lm: LanguageModel) -> WordLearner:
         """Load a folder written by :meth:`save_pretrained`, for the language model it was fitted for."""
-        from safetensors.torch import load_file
-
-        folder = Path(folder)
-        config = read_json(folder / "config.json") if (folder / "config.json").is_file() else {}
-        if config.get("format") != FORMAT:
-            raise InputError(
-                f"{folder} is not a learner; make one with rarewords mimic train --preset readings"
-            )
+        config, transform = read_learner(Path(folder))
         if config["fingerprint"] != lm.fingerprint:
             raise InputError(
                 f"{folder} was fitted for the model {config['model']}, not for {lm.name}; "
                 "its vectors would mean nothing there"
             )
-        transform = load_file(folder / "model.safetensors").get("transform")
         learner = cls(lm, LearnerSettings.from_dict(config["settings"]), transform)
         learner.fitted = config["fitted"]
         return learner
@@ -334,11 +322,22 @@ class WordLearner:
         # Room for the word and the slash, should it be shown.
         return min(self.settings.length, self.lm.max_length - 16)
 
-    def _readings(self, words: Sequence[str], masked: MaskedContexts) -> Tensor:
+    def _readings(
+        self,
+        pieces: Sequence[Sequence[int]],
+        masked: MaskedContexts,
+        forbidden: Sequence[int] | None = None,
+    ) -> Tensor:
         kinds = ("masked", "shown") if self.settings.reading == "both" else (self.settings.reading,)
-        pieces = self.lm.tokens.pieces_of(list(words))
         readings = [
-            read(self.lm, self.known, masked, shown=pieces if kind == "shown" else None) for kind in kinds
+            read(
+                self.lm,
+                self.known,
+                masked,
+                shown=pieces if kind == "shown" else None,
+                forbidden=forbidden,
+            )
+            for kind in kinds
         ]
         return readings[0] if len(readings) == 1 else (readings[0] + readings[1]) / 2
 
@@ -372,18 +371,12 @@ class WordLearner:
         }
 
 
+def _split(splitter: Splitter, words: Sequence[str]) -> list[list[int]]:
+    pieces = [splitter.split(word) for word in words]
+    whole = [word for word, found in zip(words, pieces, strict=True) if found is None]
+    if whole:
+        raise InputError(f"{whole[0]!r} cannot be split into pieces; leave it out")
+    return [found for found in pieces if found is not None]
+
+
 _NOTHING = "no sentence and no known word that resembles it; give sentences that contain it"
-
-
-def is_learner(folder: Path) -> bool:
-    """Whether a folder holds a learner, and not an attentive mimicking model."""
-    path = folder / "config.json"
-    return path.is_file() and read_json(path).get("format") == FORMAT
-
-
-def bundled_learner() -> Path | None:
-    """The learner that ships for the bundled model."""
-    from importlib.resources import files
-
-    folder = Path(str(files("rarewords") / "assets" / "minilm-learner"))
-    return folder if (folder / "config.json").is_file() else None

@@ -19,6 +19,7 @@ class LearnerSettings:
     :param length: cut each to so many tokens around the word.
     :param reading: ``masked`` puts the mask in the word's place; ``shown`` keeps the word, the mask behind:
         ``kumquat / [MASK]``; ``both`` takes the mean of the two, at twice the cost.
+    :param matrix: how far a reading is moved by the fitted matrix, from 0 (not at all) to 1.
     :param spelling: the weight of the spelling beside the readings' 1, for a word that surely resembles.
     :param resemblance: from here on the spelling has half its weight …
     :param resemblance_width: … and so quickly it rises to all of it.
@@ -31,6 +32,7 @@ class LearnerSettings:
     contexts: int = 32
     length: int = 64
     reading: str = "shown"
+    matrix: float = 1.0
     spelling: float = 0.5
     resemblance: float = 0.5
     resemblance_width: float = 0.1
@@ -44,6 +46,7 @@ class LearnerSettings:
             (self.contexts < 1, "contexts must be at least 1"),
             (self.reading not in READINGS, f"reading must be one of {', '.join(READINGS)}"),
             (self.length < 8, "length must be at least 8 tokens"),
+            (not 0 <= self.matrix <= 1, "matrix must be from 0 to 1"),
             (min(self.spelling, self.pieces, self.pieces_alone) < 0, "weights must not be negative"),
             (self.resemblance_width <= 0, "resemblance_width must be above 0"),
             (self.temperature <= 0, "temperature must be above 0"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +87,7 @@ class AttentiveMimicking:
         self.history: list[EpochReport] = []
         self._words, self._embeddings = _context_embeddings(lm, targets)
         self._mean = _mean(lm) if self.settings.centre else torch.zeros(lm.dim)
+        self._known = KnownWords.of(lm) if self.settings.scale else None
         self._row_of: dict[str, int] | None = None
 
     @classmethod
@@ -168,7 +169,7 @@ class AttentiveMimicking:
             raise InputError(f"{word!r}: {refused}")
         mimicked = self._mimic([folded], reader, np.array([0]))
         weights = mimicked.weights.cpu().tolist()
-        vector = (mimicked.vectors[0].cpu() + self._mean).numpy()
+        vector = self._finished(mimicked.vectors)[0]
         return Inferred(word, vector, float(mimicked.context_share[0]), tuple(weights))
 
     def infer_words(
@@ -194,7 +195,7 @@ class AttentiveMimicking:
             for first in range(0, len(kept), words_per_batch):
                 rows = kept[first : first + words_per_batch]
                 mimicked = self._mimic([words[row] for row in rows], reader, rows)
-                vectors.append((mimicked.vectors.cpu() + self._mean).numpy())
+                vectors.append(self._finished(mimicked.vectors))
                 shares.append(mimicked.context_share.cpu().numpy())
                 bar.advance(len(rows))
         settings = {"method": "mimic", "model": self.lm.name, "fingerprint": self.lm.fingerprint}
@@ -205,6 +206,20 @@ class AttentiveMimicking:
             counts[kept],
             {word: reason for word, reason in refused.items() if reason},
         )
+
+    def scaled(self, scale: float) -> AttentiveMimicking:
+        """The same model, its vectors brought to another length (``MimicSettings.scale``)."""
+        other = AttentiveMimicking(self.lm, self.model, self.table, self.targets)
+        other.settings = replace(self.settings, scale=scale)
+        other.history, other._known = self.history, KnownWords.of(self.lm) if scale else None
+        return other
+
+    def _finished(self, mimicked: Tensor) -> np.ndarray:
+        """Vectors as they are used: around the mean again, and of the length asked for."""
+        vectors = mimicked + self._mean.to(mimicked.device)
+        if self._known is not None:
+            vectors = self._known.at(self._known.directions(vectors), self.settings.scale)
+        return vectors.cpu().numpy()
 
     def _reader(
         self, words: Sequence[str], store: Store, limit: int | None, prepared: PreparedContexts | None

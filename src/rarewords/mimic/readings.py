@@ -22,6 +22,7 @@ from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.mimic.masked import MaskedContexts
 from rarewords.progress import progress
+from rarewords.vectors import WordVectors
 
 _TOKENS_ON_CPU = 4096
 _TOKENS_ON_GPU = 131_072
@@ -65,6 +66,15 @@ class KnownWords:
         lengths = directions.norm(dim=1, keepdim=True).clamp_min(1e-9)
         vectors: Tensor = self.mean + directions / lengths * (scale * self.spread)
         return vectors
+
+
+def lengthened(lm: LanguageModel, vectors: WordVectors, scale: float) -> WordVectors:
+    """Vectors brought to ``scale`` times a known word's way from the mean embedding; 0 leaves them."""
+    if not scale:
+        return vectors
+    known = KnownWords.of(lm)
+    moved = known.at(known.directions(torch.from_numpy(np.array(vectors.matrix))), scale)
+    return WordVectors(vectors.words, moved.cpu().numpy(), {**vectors.settings, "scale": scale})
 
 
 @torch.no_grad()

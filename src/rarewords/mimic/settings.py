@@ -28,6 +28,9 @@ class MimicSettings:
     :param contexts_max: the most.
     :param skip_frequent: leave the so many most frequent words out of every context (not in the paper).
     :param centre: learn vectors as differences from the mean embedding (not in the paper).
+    :param scale: bring inferred vectors to this length, measured from the mean embedding in units of the
+        embeddings' own; 0 leaves them as the model gives them (as in the paper). Least squares makes a vector
+        the shorter the less sure it is, and short vectors say little to the language model.
     :param min_count: train on words that occur at least that often.
     :param copies_per_count: a word has one training instance an epoch for each so many occurrences …
     :param copies_max: … but at most this many.
@@ -47,6 +50,7 @@ class MimicSettings:
     contexts_max: int = 64
     skip_frequent: int = 0
     centre: bool = False
+    scale: float = 0.0
     min_count: int = 100
     copies_per_count: int = 100
     copies_max: int = 5
@@ -69,6 +73,7 @@ class MimicSettings:
             (not 0 <= self.form_dropout < 1, "form_dropout must be from 0 to below 1"),
             (not 1 <= self.contexts_min <= self.contexts_max, "contexts_min must be from 1 to contexts_max"),
             (self.skip_frequent < 0, "skip_frequent must be at least 0"),
+            (self.scale < 0, "scale must be at least 0"),
             (self.min_count < 1, "min_count must be at least 1"),
             (self.copies_per_count < 1 or self.copies_max < 1, "copies must be at least 1"),
             (self.epochs < 1 or self.batch_size < 1, "epochs and batch_size must be at least 1"),
@@ -100,6 +105,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
     "am+readings": {
         "reading": True,
         "centre": True,
+        "scale": 1.0,
         "ngram_dropout": 0.1,
         "form_dropout": 0.3,
         "contexts_max": 16,

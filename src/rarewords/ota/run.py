@@ -164,6 +164,20 @@ def approximate(
     return Approximation(vectors, tuple(notes), checkpoint.resumed)
 
 
+def approximate_pieces(
+    model: LanguageModel, pieces: Sequence[Sequence[int]], settings: OtaSettings | None = None
+) -> Tensor:
+    """One vector for each sequence of tokens, whatever it spells. *Shape:* (sequences, dim)"""
+    settings = settings or OtaSettings()
+    tasks = [Task(str(row), tuple(tokens)) for row, tokens in enumerate(pieces)]
+    result = torch.zeros(len(tasks), model.dim, device=model.device)
+    with progress("Approximating", total=len(tasks), unit="words") as bar:
+        for part, rows in _compute(model, settings, "ota", tasks, None):
+            result[[int(task.word) for task in part]] = torch.from_numpy(rows).to(result)
+            bar.advance(len(part))
+    return result
+
+
 @dataclass(frozen=True)
 class OtaShard:
     """Some words and all a process needs to approximate them."""

@@ -58,7 +58,8 @@ def open_learner(
     lm: LanguageModel, settings: TeachSettings, mimic: str | Path | None = None
 ) -> tuple[Learner, str]:
     """What makes the vectors, and a name for its content that differs where vectors would differ."""
-    from rarewords.mimic.learner import WordLearner, is_learner
+    from rarewords.mimic.learner import WordLearner
+    from rarewords.mimic.learner_files import is_learner
 
     trained_reader = mimic is not None and is_learner(Path(mimic))
     if settings.method == "am" and not trained_reader:

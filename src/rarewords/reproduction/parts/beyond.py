@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from rarewords.files import read_json, write_json
+from rarewords.mimic.readings import lengthened
 from rarewords.probe.dataset import BANDS
 from rarewords.report.tables import figure
 from rarewords.reproduction.claims import Claim
@@ -30,6 +31,8 @@ from rarewords.reproduction.results import of_set
 from rarewords.vectors import WordVectors
 
 LABEL = "WordLearner"
+LENGTHENED = f"{title_of(CONFIGURATION)}, lengthened"
+LENGTHS = (1.0, 1.2, 1.4, 1.6)
 
 
 def run(lab: Laboratory, folder: Path) -> Result:
@@ -38,15 +41,19 @@ def run(lab: Laboratory, folder: Path) -> Result:
     training = lab.training(CONFIGURATION, lab.settings.seed)
     mimicked = training.vectors[lab.settings.sample.epochs[-1]]
     am = lab.probe(title_of(CONFIGURATION), vectors=mimicked)
+    longer, lengths = _lengthened(lab, mimicked)
+    stretched = lab.probe(LENGTHENED, vectors=longer)
     ours = lab.probe(LABEL, vectors=made)
     mixed, below, tried = with_mixture(lab.dataset, lab.pieces, ours)
-    test = [of_set(result, lab.dataset, "test") for result in (lab.pieces, am, ours)]
+    every = (lab.pieces, am, stretched, ours)
+    test = [of_set(result, lab.dataset, "test") for result in every]
     save_all([*test, mixed], folder, "beyond")
-    dev = [of_set(result, lab.dataset, "dev") for result in (lab.pieces, am, ours)]
+    dev = [of_set(result, lab.dataset, "dev") for result in every]
     keywords = set(lab.keywords)
     return {
         "comparison": compared([*test, mixed]),
-        "against": compared(test[1:]),
+        "against": compared([test[1], test[3]]),
+        "lengths": lengths,
         "dev": [[result.label, round(result.mrr, 6)] for result in dev],
         "dev_mixed": round(max(mrr for _, mrr in tried), 6),
         "below": None if np.isinf(below) else below,
@@ -55,6 +62,17 @@ def run(lab: Laboratory, folder: Path) -> Result:
         "contexts": min(lab.learner.settings.contexts, lab.settings.sample.contexts or 10**9),
         "queries": ask_all(lab, {title_of(CONFIGURATION): mimicked, LABEL: made}),
     }
+
+
+def _lengthened(lab: Laboratory, mimicked: WordVectors) -> tuple[WordVectors, list[tuple[float, float]]]:
+    """AM+context's vectors at the length that is best on dev, and dev MRR by length."""
+    dev = mimicked.subset(word for word in lab.dev_keywords if word in mimicked)
+    tried = []
+    for scale in LENGTHS:
+        vectors = lengthened(lab.lm, dev, scale)
+        result = lab.probe(f"{title_of(CONFIGURATION)}, length {scale}", vectors=vectors, subset="dev")
+        tried.append((scale, round(result.mrr, 6)))
+    return lengthened(lab.lm, mimicked, max(tried, key=lambda one: one[1])[0]), tried
 
 
 def _vectors(lab: Laboratory) -> tuple[WordVectors, list[str]]:
@@ -75,6 +93,7 @@ def blocks(result: Result, figures: Path) -> list[Block]:
     """The main table with our method, and how it differs from AM+context."""
     comparison, learner = result["comparison"], result["learner"]
     draw_main(comparison, figures / "beyond")
+    best_length = max(result["lengths"], key=lambda one: one[1])[0]
     fitted = learner["fitted"]
     trained = (
         f"its one matrix was fitted on {fitted['words']:,} known words"
@@ -86,7 +105,10 @@ def blocks(result: Result, figures: Path) -> list[Block]:
             "This is not in the paper: the same entries with our own default method, which reads a word's "
             "contexts with the language model itself (what does it expect in the word's place?) and adds "
             f"known words of similar spelling; {trained}. It reads at most "
-            f"{result['contexts']} contexts of a word. `{comparison['results'][3]}`: "
+            f"{result['contexts']} contexts of a word. `{LENGTHENED}` has the paper's vectors, each "
+            f"brought to {best_length} times the length embeddings have around "
+            "their mean: least squares makes a vector the shorter the less sure it is, and short vectors say "
+            f"little to the model. `{comparison['results'][-1]}`: "
             f"{threshold_text(result['below'])}, pieces otherwise, chosen on dev."
             + (
                 f" {result['refused']} keywords without a vector keep their pieces."
@@ -113,6 +135,12 @@ def blocks(result: Result, figures: Path) -> list[Block]:
             "MRR on dev with a vector for every keyword, and mixed with pieces by count.",
             ["", *(label for label, _ in result["dev"]), f"{LABEL}, mixed"],
             [["dev", *(figure(mrr) for _, mrr in result["dev"]), figure(result["dev_mixed"])]],
+        ),
+        Table(
+            "beyond-lengths",
+            f"MRR on dev of {title_of(CONFIGURATION)} with vectors of one length.",
+            ["", *(str(scale) for scale, _ in result["lengths"])],
+            [["dev", *(figure(mrr) for _, mrr in result["lengths"])]],
         ),
         *query_blocks(result["queries"]),
     ]
