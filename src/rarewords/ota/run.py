@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rarewords.corpus.engine import Engine
 
 _WORDS_PER_SHARD = 1024
+_MOST_MEMORY = 24e9
 
 
 @dataclass(frozen=True)
@@ -275,10 +276,12 @@ def _default_batch(model: LanguageModel, settings: OtaSettings, pieces: int) -> 
     if model.device.type != "cuda":
         return 64
     free, _ = torch.cuda.mem_get_info(model.device)
+    # A GPU is busy with far less than all its memory, and others may be at work on it.
+    usable = min(free * 0.6, _MOST_MEMORY)
     hidden = int(getattr(model.model.config, "hidden_size", model.dim))
     tokens = settings.contexts_per_step * (8 + pieces)
     bytes_per_word = tokens * model.layers * hidden * 4 * 40
-    return int(min(4096, max(1, free * 0.6 // bytes_per_word)))
+    return int(min(4096, max(1, usable // bytes_per_word)))
 
 
 def _recipe(model: LanguageModel, settings: OtaSettings, method: str, words: Sequence[str]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ CONFIGURATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "centre": ("am+context", {"centre": True}),
     "skip-frequent": ("am+context", {"skip_frequent": 200}),
     "form-dropout": ("am+context", {"form_dropout": 0.3}),
+    "more-dropout": ("am+context", {"form_dropout": 0.5, "ngram_dropout": 0.3}),
     "decay": ("am+context", {"learning_rate": 0.003, "final_learning_rate": 0.0003}),
     "all-beside": (
         "am+context",
