@@ -27,7 +27,7 @@ from rarewords.mimic.mimicking import InferredWords, PreparedContexts
 from rarewords.mimic.readings import lengthened
 from rarewords.mimic.settings import MimicSettings, preset
 from rarewords.mimic.train import EpochReport
-from rarewords.probe.dataset import Dataset
+from rarewords.probe.dataset import BANDS, Dataset, FrequencyBounds
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.reproduction.configurations import CONFIGURATIONS, train_configuration
 from rarewords.reproduction.results import flat_figures
@@ -46,6 +46,7 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--test", nargs="*", default=["am+context"])
+    parser.add_argument("--bands", nargs="+", default=list(BANDS), help="frequencies --test asks for")
     parser.add_argument("--scales", nargs="+", type=float, default=[0.0])
     parser.add_argument("--save", nargs="*", default=[], help="configurations whose mimic model is kept")
     asked = parser.parse_args()
@@ -68,6 +69,14 @@ def main() -> None:
             "configuration": "pieces",
             **flat_figures(evaluate(lm, dataset, EvalSettings(subset="dev"))),
         },
+    )
+    dataset = Dataset(
+        tuple(
+            entry
+            for entry in dataset
+            if entry.subset == "dev" or FrequencyBounds().band(entry.count) in asked.bands
+        ),
+        dataset.name,
     )
     for seed in asked.seeds:
         for configuration in asked.configurations:

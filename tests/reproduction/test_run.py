@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -223,3 +224,19 @@ def test_unknown_parts_and_settings_are_refused():
 
 def _without_seconds(result):
     return json.loads(re.sub(r'"seconds": \[[^]]*\]', '"seconds": []', json.dumps(result)))
+
+
+def test_a_report_is_written_anew_from_what_is_there(done, lm, store, settings, tmp_path):
+    folder, found = done
+    shutil.copytree(folder / "results", tmp_path / "moved" / "results")  # without the stages
+    again = reproduce(lm, store, tmp_path / "moved", parts=["report"], settings=settings)
+    assert again.results == found.results
+    assert [claim.verdict for claim in again.claims] == [claim.verdict for claim in found.claims]
+    costs = (tmp_path / "moved" / "tables" / "costs.md").read_text("utf-8")
+    assert "| Probing with OTA " in costs
+    assert "earlier run" in costs
+    assert not (tmp_path / "moved" / "stages").exists()
+    with pytest.raises(InputError, match="no results of this model"):
+        reproduce(lm, store, tmp_path / "empty", parts=["report"], settings=settings)
+    with pytest.raises(InputError, match="unknown part 'report'"):
+        check_parts(["report", "main"])

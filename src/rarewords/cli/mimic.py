@@ -52,6 +52,9 @@ def train(
     form_dropout: Annotated[
         float | None, typer.Option(min=0.0, max=0.99, help="Share of training instances without their form.")
     ] = None,
+    ngram_dropout: Annotated[
+        float | None, typer.Option(min=0.0, max=0.99, help="Share of n-grams dropped (am 0, am+context .1).")
+    ] = None,
     split: Annotated[
         bool,
         typer.Option(
@@ -106,6 +109,7 @@ def train(
             "--skip-frequent": skip_frequent is not None,
             "--centre": centre,
             "--form-dropout": form_dropout is not None,
+            "--ngram-dropout": ngram_dropout is not None,
             "--held-out": held_out is not None,
             "--packed": packed,
             "--dev-every": dev_every > 0,
@@ -139,6 +143,7 @@ def train(
         "ngram_limit": ngram_limit,
         "skip_frequent": skip_frequent,
         "form_dropout": form_dropout,
+        "ngram_dropout": ngram_dropout,
         "held_out": held_out,
     }
     changes |= {name: value for name, value in optional.items() if value is not None}

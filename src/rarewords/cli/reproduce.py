@@ -17,7 +17,8 @@ def reproduce(
     parts: Annotated[
         list[str] | None,
         typer.Argument(
-            help="all, ota, methods, heatmap, ablation, main, examples, beyond; several are fine."
+            help="all, ota, methods, heatmap, ablation, main, examples, beyond; several are fine. report "
+            "alone writes the report of what is there."
         ),
     ] = None,
     model: Model = "default",
@@ -91,7 +92,7 @@ def reproduce(
         dataset=dataset,
         targets=ready,
         learner=WordLearner.from_pretrained(learner, lm) if learner is not None else None,
-        command=command_line(asked, options),
+        command=command_line(["all"] if asked == ["report"] else asked, options),
     )
     if as_json:
         print_json(

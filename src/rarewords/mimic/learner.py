@@ -61,6 +61,7 @@ class WordLearner:
         self.known = KnownWords.of(lm)
         self.transform = None if transform is None else transform.to(lm.device, torch.float32)
         self.fitted: dict[str, Any] = {}
+        self.approximations: WordVectors | None = None  # made beforehand; others are made when needed
 
     @classmethod
     def for_model(cls, lm: LanguageModel, folder: str | Path | None = None) -> WordLearner:
@@ -75,7 +76,7 @@ class WordLearner:
     def with_settings(self, **changes: Any) -> WordLearner:
         """The same learner with some settings changed."""
         other = WordLearner(self.lm, replace(self.settings, **changes), self.transform)
-        other.fitted = self.fitted
+        other.fitted, other.approximations = self.fitted, self.approximations
         return other
 
     def infer(self, word: str, contexts: Sequence[str] = ()) -> Inferred:
@@ -353,12 +354,18 @@ class WordLearner:
         from rarewords.ota import approximate
 
         result = self.known.mean.repeat(len(words), 1)
+        ready = self.approximations
         asked = list(dict.fromkeys(word for word, yes in zip(words, wanted, strict=True) if yes))
-        if asked:
-            made = approximate(self.lm, asked, keep_single=True).vectors
-            rows = [row for row, word in enumerate(words) if wanted[row] and word in made]
-            chosen = np.stack([made[words[row]] for row in rows]) if rows else made.matrix[:0]
-            result[rows] = torch.from_numpy(chosen).to(result)
+        missing = [word for word in asked if ready is None or word not in ready]
+        made = approximate(self.lm, missing, keep_single=True).vectors if missing else None
+        rows, chosen = [], []
+        for row, word in enumerate(words):
+            found = next((one for one in (ready, made) if one is not None and word in one), None)
+            if wanted[row] and found is not None:
+                rows.append(row)
+                chosen.append(found[word])
+        if rows:
+            result[rows] = torch.from_numpy(np.stack(chosen)).to(result)
         return result
 
     def _recipe(self) -> dict[str, Any]:

@@ -79,7 +79,11 @@ def heat_map(result: ProbeResult, relation: str = "cohyponym", highest_count: in
 
 def draw_heat_map(result: ProbeResult, path: str | Path, *, relation: str = "cohyponym") -> list[Path]:
     """Draw the heat map as PNG and SVG (or the one kind the name ends in); the files are returned."""
-    table = heat_map(result, relation)
+    return draw_shares(heat_map(result, relation), f"{result.label}, {relation_title(relation)}", path)
+
+
+def draw_shares(table: HeatMap, title: str, path: str | Path) -> list[Path]:
+    """:func:`draw_heat_map` where only the shares are there."""
     pyplot = load_pyplot()
     with pyplot.rc_context(STYLE):
         figure, axes = pyplot.subplots(figsize=(5.6, 3.9), layout="constrained")
@@ -89,7 +93,7 @@ def draw_heat_map(result: ProbeResult, path: str | Path, *, relation: str = "coh
         axes.set_yticks(range(len(table.ranks)), [_whole(end) for end in table.ranks])
         axes.set_xlabel("Occurrences of the word, up to")
         axes.set_ylabel("Rank of the best target, up to")
-        axes.set_title(f"{result.label}, {relation_title(relation)}", loc="left", fontsize=10)
+        axes.set_title(title, loc="left", fontsize=10)
         axes.tick_params(length=2)
         for side in ("top", "right"):
             axes.spines[side].set_visible(True)

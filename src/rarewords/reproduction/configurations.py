@@ -26,7 +26,30 @@ CONFIGURATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "skip-frequent": ("am+context", {"skip_frequent": 200}),
     "form-dropout": ("am+context", {"form_dropout": 0.3}),
     "more-dropout": ("am+context", {"form_dropout": 0.5, "ngram_dropout": 0.3}),
+    "contextual": ("am+context", {"form_dropout": 0.5, "ngram_dropout": 0.3, "skip_frequent": 200}),
+    "contextual+": ("am+context", {"form_dropout": 0.7, "ngram_dropout": 0.5, "skip_frequent": 200}),
     "decay": ("am+context", {"learning_rate": 0.003, "final_learning_rate": 0.0003}),
+    "more-dropout+": (
+        "am+context",
+        {
+            "form_dropout": 0.5,
+            "ngram_dropout": 0.3,
+            "centre": True,
+            "learning_rate": 0.003,
+            "final_learning_rate": 0.0003,
+        },
+    ),
+    "more-dropout++": (
+        "am+context",
+        {
+            "form_dropout": 0.5,
+            "ngram_dropout": 0.3,
+            "centre": True,
+            "skip_frequent": 200,
+            "learning_rate": 0.003,
+            "final_learning_rate": 0.0003,
+        },
+    ),
     "all-beside": (
         "am+context",
         {

@@ -39,6 +39,7 @@ class Report:
 
 def write_report(report: Report, folder: Path) -> tuple[Path, tuple[Claim, ...]]:
     """Write the page, its Markdown, the tables and the figures; return the page's path and the claims."""
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
     sections = [_section(name, report, folder) for name in report.results]
     claims = tuple(claim for section in sections for claim in section.claims)
     summary = _summary(report, claims)
@@ -157,7 +158,8 @@ def _costs(report: Report) -> Section:
     ]
     total = sum(cost.seconds for cost in report.costs)
     now = sum(cost.seconds for cost in report.costs if not cost.reused)
-    rows.append(["all stages", f"{total:,.1f}", f"{duration(now)} in this run"])
+    here = f"{duration(now)} in this run" if now else "earlier runs"
+    rows.append(["all stages", f"{total:,.1f}", here])
     return Section(
         "costs",
         "What it cost",

@@ -21,10 +21,10 @@ from rarewords.reproduction.laboratory import Laboratory
 from rarewords.reproduction.parts import PARTS
 from rarewords.reproduction.report import Report, write_report
 from rarewords.reproduction.settings import ReproduceSettings
-from rarewords.reproduction.workshop import Workshop, digest
+from rarewords.reproduction.workshop import Cost, Workshop, digest
 from rarewords.vectors import WordVectors
 
-ALL = "all"
+ALL, REPORT = "all", "report"
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def reproduce(
     Stages are kept in the folder by what they depend on. A run that was cut off goes on where it stopped,
     and parts run later, or by another process at the same time, find what they share with others.
 
-    :param parts: names of ``PARTS``, or ``all``.
+    :param parts: names of ``PARTS``, or ``all``; ``report`` alone writes the report of what is there.
     :param settings: the paper's sizes when there are none.
     :param targets: one-token approximations made beforehand.
     :param learner: our own method, for part ``beyond``; the one for this model when none is given.
@@ -71,19 +71,25 @@ def reproduce(
     workshop = Workshop(out / "stages")
     lab = Laboratory(lm, store, dataset or Dataset.load(), settings, workshop, targets, learner)
     identities = {name: _identity(lab, name) for name in PARTS}
+    here = environment(lab)
     for number, name in enumerate(chosen, 1):
         message(f"Part {number} of {len(chosen)}: {PARTS[name].title}")
+        before = set(workshop.costs)
         result = PARTS[name].run(lab, out / "results")
-        write_json(out / "results" / f"{name}.json", {"identity": identities[name], "result": result})
-    results = _results(out / "results", identities)
-    with workshop.timed("Facts about the inputs"):
-        facts = facts_of(lab)
+        spent = [(cost.stage, cost.seconds) for key, cost in workshop.costs.items() if key not in before]
+        kept = {"identity": identities[name], "result": result, "costs": spent, "environment": here}
+        write_json(out / "results" / f"{name}.json", kept)
+    found = _found(out / "results", identities)
+    if not found:
+        raise InputError(f"{out} has no results of this model, text and settings to report on")
+    results = {name: kept["result"] for name, kept in found.items()}
+    facts = facts_of(lab)
     report = Report(
         facts=facts,
-        environment=environment(lab),
+        environment=here if chosen else next(iter(found.values())).get("environment", here),
         settings=settings,
         results=results,
-        costs=tuple(workshop.costs.values()),
+        costs=_costs(workshop, found),
         command=command or f"rarewords reproduce {' '.join(chosen)} --corpus STORE --out DIR",
         dataset=lab.dataset.name,
     )
@@ -94,10 +100,12 @@ def reproduce(
 
 def check_parts(parts: Sequence[str]) -> list[str]:
     """The parts asked for, each once, in the paper's order."""
+    if list(parts) == [REPORT]:
+        return []
     unknown = [name for name in parts if name not in PARTS and name != ALL]
     if unknown or not parts:
         asked = f"unknown part {unknown[0]!r}; " if unknown else "no part is named; "
-        raise InputError(f"{asked}use {', '.join([ALL, *PARTS])}")
+        raise InputError(f"{asked}use {', '.join([ALL, *PARTS])}, or report alone")
     return [name for name in PARTS if ALL in parts or name in parts]
 
 
@@ -118,12 +126,21 @@ def _identity(lab: Laboratory, name: str) -> str:
     return digest({**lab.identity, **own})
 
 
-def _results(folder: Path, identities: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+def _found(folder: Path, identities: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """The parts of this run and of earlier runs with the same inputs and settings."""
     found = {}
     for name in PARTS:
         if (folder / f"{name}.json").is_file():
             kept = read_json(folder / f"{name}.json")
             if kept["identity"] == identities[name]:
-                found[name] = kept["result"]
+                found[name] = kept
     return found
+
+
+def _costs(workshop: Workshop, found: Mapping[str, Mapping[str, Any]]) -> tuple[Cost, ...]:
+    """What the stages of this run took, and those of parts that earlier runs have made."""
+    costs = {cost.stage: cost for cost in workshop.costs.values()}
+    for kept in found.values():
+        for stage, seconds in kept.get("costs", []):
+            costs.setdefault(stage, Cost(stage, seconds, reused=True))
+    return tuple(costs.values())

@@ -81,7 +81,9 @@ def _vectors(lab: Laboratory) -> tuple[WordVectors, list[str]]:
     recipe = {**lab.identity, "settings": lab.learner_identity, "limit": limit, "targets": None}
 
     def make(target: Path, _: Path) -> None:
-        made = lab.learner.infer_words(words, lab.store, limit=limit)
+        learner = lab.learner.with_settings()
+        learner.approximations = lab.approximations
+        made = learner.infer_words(words, lab.store, limit=limit)
         made.vectors.save(target / "vectors.safetensors")
         write_json(target / "refused.json", sorted(made.refused))
 

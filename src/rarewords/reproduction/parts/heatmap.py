@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rarewords.report.figures import draw_heat_map, heat_map
+from rarewords.report.figures import HeatMap, draw_shares, heat_map
+from rarewords.report.tables import relation_title
 from rarewords.reproduction import published
 from rarewords.reproduction.claims import Check, Claim
 from rarewords.reproduction.document import Block, Figure, Table, Text
@@ -18,7 +19,7 @@ from rarewords.reproduction.parts.base import Facts, Part, Result
 _FEWEST = 10
 
 
-def run(lab: Laboratory, folder: Path) -> Result:
+def run(lab: Laboratory, _: Path) -> Result:
     """Ranks of cohyponym+ with the model's own pieces, in intervals that double."""
     pieces = lab.pieces
     table = heat_map(pieces)
@@ -26,7 +27,6 @@ def run(lab: Laboratory, folder: Path) -> Result:
     counts, ranks = pieces.count[chosen], pieces.rank[chosen]
     frequent = counts > published.HEAT_MAP_COUNT
     near = (ranks > 0) & (ranks <= published.HEAT_MAP_RANK)
-    draw_heat_map(pieces, folder.parent / "figures" / "heatmap")
     return {
         "depth": HEAT_MAP_DEPTH,
         "counts": [_end(end) for end in table.counts],
@@ -43,6 +43,12 @@ def run(lab: Laboratory, folder: Path) -> Result:
 
 def blocks(result: Result, figures: Path) -> list[Block]:
     """The heat map, and what its columns say."""
+    shares = [[math.nan if one is None else one for one in row] for row in result["shares"]]
+    counts, ranks = (
+        tuple(math.inf if end is None else float(end) for end in result[name]) for name in ("counts", "ranks")
+    )
+    table = HeatMap(np.array(shares), counts, ranks, tuple(result["entries"]))
+    draw_shares(table, f"pieces, {relation_title('cohyponym')}", figures / "heatmap")
     rows = []
     for number, count in enumerate(result["counts"]):
         total = result["entries"][number]
