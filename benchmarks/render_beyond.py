@@ -30,6 +30,7 @@ TITLES = {
     "control-word": "`word / word`",
     "control-mean": "`word / mean`",
 }
+FITS = {"A": "masked", "split": "split words", "joint": "joint"}
 
 
 def main() -> None:
@@ -80,7 +81,11 @@ def model_part(name: str, lines: list[dict[str, Any]], folder: Path) -> list[str
     cost = [line for line in lines if line["measure"] == "cost"][-1]
     costs = ", ".join(f"{what} {value:.2f} ms" for what, value in cost["ms_per_word"].items())
     fits = [line for line in lines if line["measure"] == "fit"]
-    fitted = "; ".join(f"seed {line['seed']}: held-out cosine {line['held_out_cosine']:.3f}" for line in fits)
+    fitted = "; ".join(
+        f"{FITS[line.get('kind', 'A')]}, seed {line['seed']}: held-out cosine {line['held_out_cosine']:.3f}"
+        for line in fits
+        if line.get("kind", "A") == "A" or line["seed"] == 0
+    )
     return [
         f"## {name}\n",
         f"Chosen on dev: **{choice['single']}** as one vector, **{choice['slash']}** with a slash. "
@@ -170,6 +175,12 @@ H200 shared with other runs. All keywords get vectors, those of one piece includ
 without any context are included. `masked` and `shown` say how contexts are read, `both` is their mean; `A`
 is the fitted matrix (without it the identity), `spelling` and `pieces` are weights beside the reading's 1,
 `alone` the weight of the pieces for a word without contexts, `scale` the distance from the mean embedding.
+`half A` goes half the way from the reading to what A makes of it; `A split` was fitted on known words split
+into pieces and read as words are read later; `joint` is one matrix over reading, spelling and the
+approximation of split words' pieces; `refined` are vectors after gradient steps on their own sentences;
+`am+readings` is the paper's model over readings, trained for five epochs. The bundled model was measured
+before `half A`, the split words, refinement and am+readings were there. [Fifty errors](beyond-errors.md) of
+the large model were read one by one.
 """
 
 CONTEXTS = """## How fast a word is learned

@@ -1,0 +1,92 @@
+"""Fifty entries of WNLaMPro dev where one vector does worse than the pieces, and what is to see of each.
+
+    PYTHONPATH=src python benchmarks/beyond_errors.py RESULTS OUT.json --model M --name NAME --learner LEARNER
+        --corpus STORE [--approximations OTA.safetensors] [--band medium]
+
+RESULTS and LEARNER are what ``beyond.py RESULTS --save LEARNER`` wrote. Dev, not test: what is read here may
+change settings. The reading itself is done by a person (docs/results/beyond-errors.md).
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rarewords import LanguageModel, WordLearner, progress
+from rarewords.corpus.store import Store
+from rarewords.files import write_json
+from rarewords.mimic.resembling import Resembling
+from rarewords.probe.dataset import Dataset, FrequencyBounds
+from rarewords.probe.result import ProbeResult
+from rarewords.vectors import open_vectors
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--model", default="default")
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--learner", type=Path, required=True)
+    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--approximations", type=Path)
+    parser.add_argument("--band", default="medium")
+    parser.add_argument("--entries", type=int, default=50)
+    asked = parser.parse_args()
+    progress.enable()
+    found = {
+        kind: ProbeResult.load(asked.results / f"{asked.name}-{kind}.json.gz")
+        for kind in ("pieces", "single-0", "slash")
+    }
+    entries, bounds = list(Dataset.load()), FrequencyBounds()
+    chosen = np.array([e.subset == "dev" and bounds.band(e.count) == asked.band for e in entries])
+    change = found["single-0"].reciprocal - found["pieces"].reciprocal
+    worse = np.flatnonzero(chosen & (change < 0))
+    picked = np.random.default_rng(0).choice(worse, min(asked.entries, len(worse)), replace=False)
+    words = list(dict.fromkeys(entries[at].word.text for at in picked))
+    lm = LanguageModel.from_pretrained(asked.model)
+    learner = WordLearner.from_pretrained(asked.learner, lm)
+    if asked.approximations:
+        learner.approximations = open_vectors(asked.approximations)
+    vectors = learner.infer_words(words, Store.open(asked.corpus)).vectors
+    known = learner.known
+    names = [word for word, _ in sorted(lm.whole_words.items(), key=lambda item: item[1])]
+    directions = known.directions(known.embeddings)
+    resembling = Resembling(lm, known)
+
+    def near(word: str) -> list[str]:
+        if word not in vectors:
+            return []
+        own = known.directions(torch.from_numpy(np.array(vectors[word]))[None])[0]
+        return [names[row] for row in torch.topk(directions @ own, 8).indices.tolist()]
+
+    def seen(at: int) -> dict[str, Any]:
+        entry = entries[at]
+        return {
+            "word": entry.word.text,
+            "pieces": lm.tokens.piece_strings(lm.pieces(entry.word.text)),
+            "relation": entry.relation,
+            "count": entry.count,
+            "targets": [target.text for target in entry.targets][:8],
+            "ranks": {kind: int(result.rank[at]) for kind, result in found.items()},
+            "loss": round(float(-change[at]), 4),
+            "near": near(entry.word.text),
+            "spelling": [word for word, _ in resembling.nearest(entry.word.text, 3)],
+        }
+
+    totals = {
+        "entries": int(chosen.sum()),
+        "worse": len(worse),
+        "better": int((chosen & (change > 0)).sum()),
+        "lost": round(float(-change[worse].sum()), 2),
+        "gained": round(float(change[chosen & (change > 0)].sum()), 2),
+    }
+    write_json(asked.out, {**totals, "read": [seen(int(at)) for at in picked]})
+
+
+if __name__ == "__main__":
+    main()
