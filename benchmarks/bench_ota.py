@@ -55,6 +55,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--words", type=int, help="fewer words than the full measurement takes")
     parser.add_argument("--iterations", type=int, default=5000, help="of preset paper")
+    parser.add_argument("--without-paper", action="store_true", help="behaviour: only what a CPU can do")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--float32", action="store_true", help="no TF32 on a GPU")
     arguments = parser.parse_args()
@@ -161,6 +162,8 @@ def behaviour(model: LanguageModel, arguments: argparse.Namespace) -> None:
         "avg": lambda: approximate(model, words, method="avg").vectors,
         "ota paper": lambda: timed(model, words, paper)[0],
     }
+    if arguments.without_paper:
+        del plans["ota paper"]
     for name, make in plans.items():
         began = time.perf_counter()
         vectors = make()

@@ -26,7 +26,8 @@ COLUMNS = {
 }
 
 
-INTRODUCTION = """Configurations of attentive mimicking beside the paper's, on WNLaMPro, chosen on dev (2,950 entries). The
+INTRODUCTION = """\
+Configurations of attentive mimicking beside the paper's, on WNLaMPro, chosen on dev (2,950 entries). The
 paper's own ablation is in the [reproduction](reproduction/README.md).
 
 ```
