@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rarewords import InputError, LanguageModel, WordLearner, approximate
+from rarewords import InputError, LanguageModel, WordLearner, WordVectors, approximate
 from rarewords.mimic.learner_settings import LearnerSettings
 from rarewords.mimic.masked import contexts_of_words
 from rarewords.mimic.splitting import Splitter, surfaces
@@ -100,5 +100,9 @@ def test_one_matrix_over_reading_spelling_and_pieces(lm, store, splitter, tmp_pa
         loaded.infer("unicycle", sentence).vector, learner.infer("unicycle", sentence).vector, atol=1e-2
     )
     assert np.isfinite(loaded.infer("televission").vector).all()
+    # The pieces are among its inputs, whatever weight the settings give them elsewhere.
+    loaded.approximations = WordVectors(["unicycle"], lm.embeddings[:1].float().numpy())
+    moved = loaded.infer("unicycle", sentence).vector
+    assert not np.allclose(moved, learner.infer("unicycle", sentence).vector, atol=5e-2)
     with pytest.raises(InputError, match="cannot be split"):
         learner.fit_on(["we", *words], contexts_of_words(lm.tokens, store, ["we", *words], limit=1), splitter)

@@ -35,7 +35,7 @@ from rarewords.mimic.mimicking import Inferred, InferredWords
 from rarewords.mimic.reading_cache import ReadingCache
 from rarewords.mimic.readings import KnownWords, pool, read, shares
 from rarewords.mimic.resembling import Resembling
-from rarewords.mimic.sources import Sources, joint_inputs, weigh
+from rarewords.mimic.sources import Sources, is_joint, joint_inputs, weigh
 from rarewords.mimic.splitting import Splitter
 from rarewords.progress import progress
 from rarewords.vectors import WordVectors
@@ -346,7 +346,8 @@ class WordLearner:
         spelling, resemblance = self._resembling.of(words)
         counts = torch.from_numpy(contexts).to(self.lm.device)
         alone = counts == 0
-        wanted = torch.full_like(alone, self.settings.pieces > 0) | (alone & (self.settings.pieces_alone > 0))
+        always = self.settings.pieces > 0 or is_joint(self.transform)
+        wanted = torch.full_like(alone, always) | (alone & (self.settings.pieces_alone > 0))
         return Sources(reading, counts, spelling, resemblance, self._pieces(words, wanted.cpu().numpy()))
 
     def _pieces(self, words: Sequence[str], wanted: np.ndarray) -> Tensor:

@@ -48,7 +48,7 @@ def weigh(
         ],
         dim=1,
     )
-    if transform is not None and len(transform) == 3 * transform.shape[1]:
+    if transform is not None and is_joint(transform):
         vectors = known.at(joint_inputs(sources, known, settings) @ transform, settings.scale)
     else:
         centred = sources.reading.to(torch.float32) - known.mean
@@ -63,6 +63,11 @@ def weigh(
     nothing = (read_any == 0) & (sources.resemblance < _LEAST_RESEMBLANCE)
     share = weight[:, 0] / weight.sum(dim=1)
     return vectors, torch.where(nothing, torch.full_like(share, float("nan")), share)
+
+
+def is_joint(transform: Tensor | None) -> bool:
+    """Whether a matrix takes all three sources, and not readings alone."""
+    return transform is not None and len(transform) == 3 * transform.shape[1]
 
 
 def joint_inputs(sources: Sources, known: KnownWords, settings: LearnerSettings) -> Tensor:
