@@ -11,10 +11,13 @@ import pytest
 import torch
 
 from rarewords import InputError, Query, WordVectors
+from rarewords.mimic.batches import Reader, table_of_sentences
 from rarewords.mimic.measure import DevMeasure
 from rarewords.mimic.mimicking import AttentiveMimicking
+from rarewords.mimic.ngrams import NgramTable
 from rarewords.mimic.readings import KnownWords, lengthened
 from rarewords.mimic.settings import preset
+from rarewords.mimic.train import EpochPlan, TrainingWords
 from rarewords.probe.dataset import Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from tests.cli.run import rarewords, refused
@@ -224,3 +227,21 @@ def test_dev_is_measured_between_epochs(lm, store):
     pieces = evaluate(lm, few, EvalSettings(subset="dev"))
     assert measure.history[0]["mrr"] == pytest.approx(pieces.mrr, abs=1e-4)
     assert 0 < measure.history[1]["mrr"] < 1
+
+
+def test_dropped_ngrams_leave_every_word_some():
+    words = ["abacus", "abbey", "cab", "dormitory", "a"] * 40
+    table = NgramTable.from_words(words, threshold=1)
+    reader = Reader(table_of_sentences([]), torch.zeros(1, 4))
+    data = TrainingWords(words, np.ones(len(words), np.int64), torch.zeros(200, 4), table.bags(words), reader)
+    settings = preset("am", context=False, ngram_dropout=0.6, batch_size=200)
+    plan = EpochPlan(data, settings, np.arange(200), epoch=0)
+    batch, _ = plan.batch(0)
+    starts = batch.gram_starts.tolist()
+    sizes = np.diff([*starts, len(batch.grams)])
+    assert sizes.min() >= 1
+    share = len(batch.grams) / len(table.bags(words).numbers)
+    assert 0.38 < share < 0.55  # 40 % are kept, and one of words that would have lost all
+    again = EpochPlan(data, settings, np.arange(200), epoch=0).batch(0)[0]
+    assert torch.equal(again.grams, batch.grams)
+    assert not torch.equal(EpochPlan(data, settings, np.arange(200), epoch=1).batch(0)[0].grams, batch.grams)

@@ -113,7 +113,7 @@ class FormContextModel(nn.Module):
         if self.settings.attention:
             summed = _bags(readings, readings.new_ones(len(readings)), starts)
             scores = _Dots.apply(readings, summed @ (self.compare.T @ self.compare), owner, starts)
-            totals = readings.new_zeros(words).index_add(0, owner, scores)
+            totals = _Sums.apply(scores, owner, starts)
             # The total is a squared length; it is zero only where every context is empty.
             weights = scores / totals.clamp_min(torch.finfo(totals.dtype).tiny)[owner]
         else:
@@ -152,6 +152,21 @@ class _Dots(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, None, None]:  # type: ignore[override]
         readings, starts = ctx.saved_tensors
         return None, _bags(readings, gradient, starts), None, None
+
+
+class _Sums(torch.autograd.Function):
+    """The sum of a word's numbers, always added in the same order: on a GPU ``index_add`` adds in any."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, owner: Tensor, starts: Tensor) -> Tensor:
+        """*Shapes:* (contexts,), (contexts,), (words,) -> (words,)"""
+        ctx.save_for_backward(owner)
+        return _bags(values[:, None], torch.ones_like(values), starts).squeeze(1)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+        (owner,) = ctx.saved_tensors
+        return gradient[owner], None, None
 
 
 def _bags(readings: Tensor, weights: Tensor, starts: Tensor) -> Tensor:

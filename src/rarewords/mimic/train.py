@@ -152,6 +152,7 @@ class EpochPlan:
         self._from = _dealt_before(words, self._taken)
         self._formless = rng.random(len(words)) < settings.form_dropout
         self._generator = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
+        self._noise = np.random.default_rng([settings.seed, 2, epoch])
         self._shuffled = self._shuffle() if settings.context else torch.zeros(0, device=device)
 
     @property
@@ -202,15 +203,16 @@ class EpochPlan:
     def _grams(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
         """The n-grams of some words, some of them dropped, but never all of a word's."""
         device, bags = self._data.reader.device, self._data.grams.take(rows)
-        numbers, starts = torch.from_numpy(bags.numbers).to(device), torch.from_numpy(bags.starts).to(device)
-        if not self._settings.ngram_dropout:
-            return numbers, starts[:-1]
-        noise = torch.rand(len(numbers), generator=self._generator, device=device)
-        owner = torch.repeat_interleave(torch.arange(len(rows), device=device), starts[1:] - starts[:-1])
-        luckiest = torch.zeros(len(rows), device=device).scatter_reduce(0, owner, noise, "amax")
-        kept = (noise >= self._settings.ngram_dropout) | (noise == luckiest[owner])
-        sizes = torch.bincount(owner[kept], minlength=len(rows))
-        return numbers[kept], sizes.cumsum(0) - sizes
+        numbers, starts = bags.numbers, bags.starts[:-1]
+        if self._settings.ngram_dropout:
+            # Here and not on the device: it would have to say how many are left before it could go on.
+            noise = self._noise.random(len(numbers), dtype=np.float32)
+            sizes = np.diff(bags.starts)
+            luckiest = np.repeat(np.maximum.reduceat(noise, starts), sizes)
+            kept = (noise >= self._settings.ngram_dropout) | (noise == luckiest)
+            numbers, sizes = numbers[kept], np.add.reduceat(kept, starts, dtype=np.int64)
+            starts = np.cumsum(sizes) - sizes
+        return torch.from_numpy(numbers).to(device), torch.from_numpy(starts).to(device)
 
 
 def _dealt_before(words: np.ndarray, taken: np.ndarray) -> np.ndarray:
