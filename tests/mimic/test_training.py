@@ -122,7 +122,7 @@ def test_the_commands_train_infer_and_name_mistakes(store, tmp_path):
     assert "no mimic preset 'am+'" in refused("-q", "mimic", "train", *options, "--preset", "am+")
     options += ["--preset", "am+context"]
     assert "give --targets" in refused("-q", "mimic", "train", *options)
-    done = rarewords("-q", "mimic", "train", *options, "--no-ota")
+    done = rarewords("-q", "mimic", "train", *options, "--no-ota", "--scale", 1.2)
     assert "trained, epoch 1" in done.stdout
     assert not (tmp_path / "mimic.training").exists()
     (tmp_path / "words.txt").write_text("kumquat\nqzxqzx\n")
@@ -135,6 +135,7 @@ def test_the_commands_train_infer_and_name_mistakes(store, tmp_path):
     assert "1 words, 1 refused" in done.stdout
     assert "qzxqzx: no context" in done.stderr
     assert list(WordVectors.load(out)) == ["kumquat"]
+    assert WordVectors.load(out).settings["mimic"]["scale"] == 1.2
     short = WordVectors.load(out)["kumquat"]
     rarewords("-q", *infer, "--out", out, "--scale", 1.5)
     assert not np.allclose(short, WordVectors.load(out)["kumquat"], atol=0.01)

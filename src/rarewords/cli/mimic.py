@@ -55,6 +55,10 @@ def train(
     ngram_dropout: Annotated[
         float | None, typer.Option(min=0.0, max=0.99, help="Share of n-grams dropped (am 0, am+context .1).")
     ] = None,
+    scale: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="The length of the vectors it will make; 0, the paper's, as they come."),
+    ] = None,
     split: Annotated[
         bool,
         typer.Option(
@@ -110,6 +114,7 @@ def train(
             "--centre": centre,
             "--form-dropout": form_dropout is not None,
             "--ngram-dropout": ngram_dropout is not None,
+            "--scale": scale is not None,
             "--held-out": held_out is not None,
             "--packed": packed,
             "--dev-every": dev_every > 0,
@@ -144,6 +149,7 @@ def train(
         "skip_frequent": skip_frequent,
         "form_dropout": form_dropout,
         "ngram_dropout": ngram_dropout,
+        "scale": scale,
         "held_out": held_out,
     }
     changes |= {name: value for name, value in optional.items() if value is not None}
