@@ -49,7 +49,8 @@ words is learnt without the words measured. A pass is one sequence run through t
 time of `fast` include what it learns once per model, divided among the words. The GPU ran several of these
 measurements at once, so seconds are longer than on a GPU of one's own, and ratios of seconds are those of a
 shared GPU. On one-piece words preset `fast` solves by L-BFGS; words of several pieces, which it is for, go
-another way (see there), so these distances do not speak for them: the answers to patterns do."""
+another way (see there), so these distances do not speak for them: the answers to patterns do. STATIC contexts
+with `mpnet-mlm` are in the [reproduction](reproduction/mpnet-mlm/report.md)."""
 
 
 def curves_part(result: dict[str, Any]) -> list[str]:

@@ -44,6 +44,8 @@ def test_options_reach_the_settings_and_json_is_json(words, tmp_path):
         [1, 2, 4],
         3,
     )
+    rarewords("ota", "--words", words, "--out", out, "--iterations", 3)
+    assert WordVectors.load(out).settings["ota"]["averaging_steps"] == 3
 
 
 @pytest.mark.parametrize(
