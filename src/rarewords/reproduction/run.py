@@ -90,7 +90,7 @@ def reproduce(
         settings=settings,
         results=results,
         costs=_costs(workshop, found),
-        command=command or f"rarewords reproduce {' '.join(chosen)} --corpus STORE --out DIR",
+        command=command or f"rarewords reproduce {' '.join(chosen) or ALL} --corpus STORE --out DIR",
         dataset=lab.dataset.name,
     )
     write_json(out / "settings.json", {**lab.identity, "facts": facts, "environment": report.environment})
