@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from logging.handlers import BufferingHandler
+
 import numpy as np
 import pytest
 import torch
@@ -154,3 +157,18 @@ def test_a_word_is_not_compared_with_itself(lm, known):
 def test_ngrams_have_boundaries():
     assert ngrams("ab") == ["\x02a", "ab", "b\x03", "\x02ab", "ab\x03", "\x02ab\x03"]
     assert np.all([len(gram) <= 5 for gram in ngrams("kumquat")])
+
+
+def test_a_very_long_sentence_is_cut_without_a_warning(lm):
+    tokenizer, logger = lm.tokens.tokenizer, logging.getLogger("transformers")
+    handler, level = BufferingHandler(100), logger.level
+    tokenizer.deprecation_warnings.clear()  # it warns once only
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING)
+    sentence = "tree " * 600 + "and a kumquat here" + " tree" * 600
+    masked = contexts_of_sentences(lm.tokens, {"kumquat": [sentence]}, length=64)
+    logger.removeHandler(handler)
+    logger.setLevel(level)
+    assert masked.lengths.tolist() == [64]
+    assert masked.rows(np.array([0]))[0][masked.blank[0]] == tokenizer.mask_token_id
+    assert [record.getMessage() for record in handler.buffer] == []

@@ -127,7 +127,7 @@ def _encode(tokens: Tokens, spans: Iterable[Span], length: int) -> list[tuple[np
     room = length - len(before) - len(after)
     result = []
     for ids, skipped in zip(
-        tokens.tokenizer(texts, add_special_tokens=False)["input_ids"], earlier, strict=True
+        tokens.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"], earlier, strict=True
     ):
         blank = [place for place, token in enumerate(ids) if token == mask_id][skipped]
         # As much on either side as there is, and where one side is short, more of the other.
