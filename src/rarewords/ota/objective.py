@@ -41,16 +41,23 @@ class Objective:
         return cls(model, Frame.of(model, contexts or settings.contexts), layers, settings.side)
 
     @torch.no_grad()
-    def targets(self, pieces: Tensor, keys: Tensor, counters: Tensor) -> Tensor:
+    def targets(
+        self, pieces: Tensor, keys: Tensor, counters: Tensor, vectors: Tensor | None = None
+    ) -> Tensor:
         """Hidden states around the word as its pieces make them.
 
         :param pieces: *Shape:* (words, pieces)
         :param keys: *Shape:* (words,)
         :param counters: which contexts. *Shape:* (contexts,)
+        :param vectors: what stands in the place of each last piece. *Shape:* (words, dim)
         :return: *Shape:* (layers, contexts * words, places, hidden)
         """
         sequences = self.frame.sequences(pieces, keys, counters)
-        return self._around(self.model.embed(sequences), pieces.shape[1])
+        width = pieces.shape[1]
+        if vectors is None:
+            return self._around(self.model.embed(sequences), width)
+        last = torch.full((len(sequences),), self.frame.left + width - 1, device=vectors.device)
+        return self._around(self.model.embed(sequences, last, vectors.repeat(len(counters), 1)), width)
 
     def states(self, vectors: Tensor, keys: Tensor, counters: Tensor) -> Tensor:
         """Hidden states around one vector; gradients flow to ``vectors``.

@@ -78,19 +78,25 @@ class Approximator:
         embeddings = self.objective.model.embeddings.float()
         return float((embeddings - embeddings.mean(0)).norm(dim=1).mean())
 
-    def batch(self, pieces: Sequence[Sequence[int]]) -> Batch:
-        """Words of equally many pieces on the model's device."""
+    def batch(self, pieces: Sequence[Sequence[int]], vectors: Tensor | None = None) -> Batch:
+        """Words of equally many pieces on the model's device.
+
+        :param vectors: what stands for each last piece, if that is no token. *Shape:* (words, dim)
+        """
         device = self.objective.model.device
         keys = [word_key(word, self.settings.seed) for word in pieces]
-        return Batch(torch.tensor(pieces, device=device), torch.tensor(keys, device=device))
+        return Batch(torch.tensor(pieces, device=device), torch.tensor(keys, device=device), vectors)
 
-    def solve(self, batch: Batch, watch: Watch | None = None) -> Solution:
-        """The vectors of a batch."""
+    def solve(self, batch: Batch, watch: Watch | None = None, start: Tensor | None = None) -> Solution:
+        """The vectors of a batch.
+
+        :param start: where to begin; otherwise as the settings say. *Shape:* (words, dim)
+        """
         if self.settings.solver == "auto" and batch.pieces.shape[1] > 1:
-            mean = baseline(self.objective.model, batch.pieces, "avg")
+            begin = baseline(self.objective.model, batch.pieces, "avg") if start is None else start
             steps, rate = self.settings.averaging_steps, self.settings.averaging_rate * self._spread
-            return falling_adam(self._averaged, batch, mean, steps=steps, rate=rate, watch=watch)
-        start = self.start(batch.pieces)
+            return falling_adam(self._averaged, batch, begin, steps=steps, rate=rate, watch=watch)
+        start = self.start(batch.pieces) if start is None else start
         if self.settings.solver == "adam":
             return adam(self.objective, batch, start, self.settings, watch)
         return lbfgs(self.objective, batch, start, self.settings, self.prior.inverse_curvature, watch)
@@ -233,7 +239,7 @@ def _compute(
     if method == "ota" and any(len(task.pieces) > 1 for task in tasks):
         approximator = Approximator(model, settings)
     for group in _groups(tasks):
-        size = words_per_batch or _default_batch(model, settings, len(group[0].pieces))
+        size = words_per_batch or batch_size(model, settings, len(group[0].pieces))
         at = 0
         while at < len(group):
             part = group[at : at + size]
@@ -271,7 +277,7 @@ def _groups(tasks: Sequence[Task]) -> list[list[Task]]:
     return [groups[size] for size in sorted(groups, reverse=True)]
 
 
-def _default_batch(model: LanguageModel, settings: OtaSettings, pieces: int) -> int:
+def batch_size(model: LanguageModel, settings: OtaSettings, pieces: int) -> int:
     """Words that fit: the states kept for the backward pass are what takes memory."""
     if model.device.type != "cuda":
         return 64

@@ -30,10 +30,12 @@ class Batch:
 
     :param pieces: token ids. *Shape:* (words, pieces)
     :param keys: what their contexts are drawn by. *Shape:* (words,)
+    :param vectors: what stands for the last piece, where that is no token. *Shape:* (words, dim)
     """
 
     pieces: Tensor
     keys: Tensor
+    vectors: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,14 @@ def adam(
     optimizer = torch.optim.Adam([vectors], lr=settings.learning_rate, fused=vectors.is_cuda)
     width = settings.contexts_per_step
     counters = torch.arange(width, device=start.device)
-    targets = objective.targets(batch.pieces, batch.keys, counters)
+    targets = objective.targets(batch.pieces, batch.keys, counters, batch.vectors)
     # The static context has nothing to redraw, so what the pieces do in it is computed once.
     redrawn = settings.fresh and settings.contexts == "random"
     distances = torch.zeros(len(start), device=start.device)
     for step in range(settings.iterations):
         if redrawn and step:
             counters = counters + width
-            targets = objective.targets(batch.pieces, batch.keys, counters)
+            targets = objective.targets(batch.pieces, batch.keys, counters, batch.vectors)
         distances = objective.distance(vectors, targets, batch.keys, counters)
         optimizer.zero_grad()
         distances.sum().backward()
@@ -106,7 +108,7 @@ def lbfgs(
     width = settings.contexts_per_step
     result, final = start.detach().clone(), torch.zeros(len(start), device=start.device)
     rows = torch.arange(len(start), device=start.device)  # which words are still in the batch
-    keys, targets = batch.keys, objective.targets(batch.pieces, batch.keys, counters)
+    keys, targets = batch.keys, objective.targets(batch.pieces, batch.keys, counters, batch.vectors)
     vectors = result.clone()
     value, gradient = _value_and_gradient(objective, vectors, targets, keys, counters)
     forwards, backwards = 2 * width * len(start), width * len(start)
@@ -166,7 +168,7 @@ def falling_adam(
     distances = torch.zeros(len(start), device=start.device)
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = rate * (1 + math.cos(math.pi * step / steps)) / 2
-        targets = objective.targets(batch.pieces, batch.keys, counters)
+        targets = objective.targets(batch.pieces, batch.keys, counters, batch.vectors)
         distances = objective.distance(vectors, targets, batch.keys, counters)
         optimizer.zero_grad()
         distances.sum().backward()
