@@ -22,7 +22,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rarewords import LanguageModel, Store, WordVectors, approximate, progress
+from beyond_combinations import BASE, COMBINATIONS
+from rarewords import LanguageModel, Store, WordVectors, progress
+from rarewords.mimic.approximated import approximations_of
 from rarewords.mimic.fitting import training_words
 from rarewords.mimic.learner import WordLearner
 from rarewords.mimic.learner_settings import LearnerSettings
@@ -34,6 +36,7 @@ from rarewords.mimic.resembling import Resembling
 from rarewords.mimic.settings import preset
 from rarewords.mimic.sources import Sources
 from rarewords.mimic.splitting import Splitter
+from rarewords.ota.condense import condense
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.probe.result import ProbeResult
@@ -41,85 +44,6 @@ from rarewords.probe.result import ProbeResult
 SEEDS = (0, 1)
 NUMBERS = (1, 2, 4, 8, 16, 32)
 TRAINING_WORDS, TRAINING_CONTEXTS = 12_000, 16
-BASE: dict[str, Any] = {"spelling": 0.0, "scale": 1.0}
-MIXED: dict[str, Any] = {"spelling": 0.5, "pieces": 0.3, "pieces_alone": 0.5}
-
-# name: reading (masked, shown or both), how A is fitted, changes of settings, slash. A is fitted on readings
-# of masked words ("A"), on words split into pieces and read as they are later ("split"), or as one matrix
-# over reading, spelling and the approximation of split words' pieces ("joint").
-COMBINATIONS: dict[str, tuple[str, str, dict[str, Any], bool]] = {
-    "masked": ("masked", "", {}, False),
-    "masked, A": ("masked", "A", {}, False),
-    "shown": ("shown", "", {}, False),
-    "shown, A": ("shown", "A", {}, False),
-    "shown, A, scale .85": ("shown", "A", {"scale": 0.85}, False),
-    "shown, A, scale 1.15": ("shown", "A", {"scale": 1.15}, False),
-    "shown, A, scale 1.3": ("shown", "A", {"scale": 1.3}, False),
-    "both, A": ("both", "A", {}, False),
-    "both, A, scale 1.15": ("both", "A", {"scale": 1.15}, False),
-    "shown, A, spelling .5": ("shown", "A", {"spelling": 0.5}, False),
-    "shown, spelling .5": ("shown", "", {"spelling": 0.5}, False),
-    "shown, A, spelling 1": ("shown", "A", {"spelling": 1.0}, False),
-    "shown, A, spelling .5 from .6": ("shown", "A", {"spelling": 0.5, "resemblance": 0.6}, False),
-    "shown, A, spelling .5 from .4": ("shown", "A", {"spelling": 0.5, "resemblance": 0.4}, False),
-    "both, A, spelling .5": ("both", "A", {"spelling": 0.5}, False),
-    "both, A, spelling .5, scale 1.15": ("both", "A", {"spelling": 0.5, "scale": 1.15}, False),
-    "shown, A, pieces .3": ("shown", "A", {"pieces": 0.3}, False),
-    "shown, A, spelling .5, pieces .3": ("shown", "A", {"spelling": 0.5, "pieces": 0.3}, False),
-    "both, A, spelling .5, pieces .3": ("both", "A", {"spelling": 0.5, "pieces": 0.3}, False),
-    "both, A, spelling .5, pieces .5": ("both", "A", {"spelling": 0.5, "pieces": 0.5}, False),
-    "both, A, spelling .5, pieces .3, alone .5": ("both", "A", MIXED, False),
-    "both, A, spelling .5, alone .5": ("both", "A", {"spelling": 0.5, "pieces_alone": 0.5}, False),
-    "both, A, spelling .5, pieces .3, alone .5, scale 1.3": ("both", "A", {**MIXED, "scale": 1.3}, False),
-    "shown, spelling .5, pieces .3, alone .5": ("shown", "", MIXED, False),
-    "shown, spelling .5, pieces .3, alone .5, scale 1.3": ("shown", "", {**MIXED, "scale": 1.3}, False),
-    "shown, half A, spelling .5, pieces .3, alone .5": ("shown", "A", {**MIXED, "matrix": 0.5}, False),
-    "shown, half A, spelling .5, pieces .3, alone .5, scale 1.3": (
-        "shown",
-        "A",
-        {**MIXED, "matrix": 0.5, "scale": 1.3},
-        False,
-    ),
-    "both, half A, spelling .5, alone .5": (
-        "both",
-        "A",
-        {"matrix": 0.5, "spelling": 0.5, "pieces_alone": 0.5},
-        False,
-    ),
-    "both, half A, spelling .5, pieces .3, alone .5": ("both", "A", {**MIXED, "matrix": 0.5}, False),
-    "both, half A, spelling .5, pieces .3, alone .5, scale 1.3": (
-        "both",
-        "A",
-        {**MIXED, "matrix": 0.5, "scale": 1.3},
-        False,
-    ),
-    "both, half A, spelling .5, pieces .5, alone .5, scale 1.3": (
-        "both",
-        "A",
-        {**MIXED, "matrix": 0.5, "pieces": 0.5, "scale": 1.3},
-        False,
-    ),
-    "shown, A split": ("shown", "split", {}, False),
-    "shown, A split, spelling .5": ("shown", "split", {"spelling": 0.5}, False),
-    "both, A split, spelling .5": ("both", "split", {"spelling": 0.5}, False),
-    "both, A split, spelling .5, pieces .3, alone .5": ("both", "split", MIXED, False),
-    "both, A split, spelling .5, pieces .3, alone .5, scale 1.3": (
-        "both",
-        "split",
-        {**MIXED, "scale": 1.3},
-        False,
-    ),
-    "both, joint": ("both", "joint", {}, False),
-    "both, joint, scale 1.15": ("both", "joint", {"scale": 1.15}, False),
-    "slash masked": ("masked", "", {}, True),
-    "slash masked, A": ("masked", "A", {}, True),
-    "slash shown, A": ("shown", "A", {}, True),
-    "slash both, A": ("both", "A", {}, True),
-    "slash both, A, spelling .5": ("both", "A", {"spelling": 0.5}, True),
-    "slash both, A split, spelling .5": ("both", "split", {"spelling": 0.5}, True),
-    "slash masked, A, spelling .5": ("masked", "A", {"spelling": 0.5}, True),
-    "slash both, A, spelling .5, scale .85": ("both", "A", {"spelling": 0.5, "scale": 0.85}, True),
-}
 
 
 @dataclass
@@ -135,7 +59,13 @@ class Words:
 
     def sources(self, learner: WordLearner, reading: str, limit: int | None = None) -> Sources:
         names = ("masked", "shown") if reading == "both" else (reading,)
-        pooled = torch.stack([pool(self.readings[name], learner.known, self.masked, limit) for name in names])
+        attention, known = learner.settings.attention, learner.known
+        pooled = torch.stack(
+            [
+                pool(self.readings[name], known, self.masked, limit, judge=self.pieces, attention=attention)
+                for name in names
+            ]
+        )
         counts = torch.from_numpy(self.masked.counts).to(learner.lm.device)
         counts = counts if limit is None else counts.clamp(max=limit)
         return Sources(pooled.mean(0), counts, self.spelling, self.resemblance, self.pieces)
@@ -155,6 +85,7 @@ class Trial:
         self.dev = [
             w for w in dict.fromkeys(e.word.text for e in self.dataset if e.subset == "dev") if self._asked(w)
         ]
+        self.approximations = WordVectors.load(asked.approximations) if asked.approximations else None
         self.learners: dict[tuple[str, str, int], WordLearner] = {}
         self.plain = WordLearner(self.lm, LearnerSettings(**BASE))
 
@@ -201,9 +132,8 @@ class Trial:
         matrix = known.mean.repeat(len(words), 1)
         if pieces:
             started = time.perf_counter()
-            made = approximate(self.lm, words, keep_single=True).vectors
-            place = {word: row for row, word in enumerate(words)}
-            matrix[[place[word] for word in made.words]] = torch.from_numpy(made.matrix).to(matrix)
+            wanted = np.ones(len(words), dtype=bool)
+            matrix = approximations_of(self.lm, known, words, wanted, self.approximations)
             seconds["pieces"] = time.perf_counter() - started
         cost = {name: round(1000 * value / len(words), 3) for name, value in seconds.items()}
         self.record({"measure": "cost", "words": len(words), "contexts": len(masked), "ms_per_word": cost})
@@ -215,6 +145,9 @@ class Trial:
         reading, fitted, changes, slash = COMBINATIONS[combination]
         learner = self.learner(fitted, reading, seed).with_settings(**{**BASE, **changes})
         made, share = learner.combine(words.sources(learner, reading, limit))
+        if learner.settings.condense:
+            pieces = self.lm.tokens.pieces_of(words.words)
+            made = condense(self.lm, pieces, made, learner.settings.condense)
         good = torch.isfinite(share).cpu().numpy()
         kept = [word for word, yes in zip(words.words, good, strict=True) if yes]
         return WordVectors(kept, made.cpu().numpy()[good], {"combination": combination}), slash
@@ -232,7 +165,7 @@ class Trial:
         pieces = self.probe("pieces", None, subset="dev")
         dev = self.prepare(self.dev, pieces=True)
         scores = {}
-        for name in COMBINATIONS:
+        for name in self.asked.combinations or COMBINATIONS:
             vectors, slash = self.vectors(dev, name, self.asked.seeds[0])
             result = self.probe(name, vectors, subset="dev", slash=slash, seed=self.asked.seeds[0])
             scores[name] = score(result, pieces)
@@ -243,7 +176,8 @@ class Trial:
             reading, fitted, changes, _ = COMBINATIONS[single]
             learner = self.learner(fitted, reading, self.asked.seeds[0])
             learner.with_settings(**{**BASE, "reading": reading, **changes}).save_pretrained(self.asked.save)
-        self.more(dev, single)
+        if not self.asked.combinations:
+            self.more(dev, single)
         self.by_number(dev, single, slashed)
         self.final(single, slashed)
         self.record({"measure": "seconds", "seconds": time.perf_counter() - self.started})
@@ -259,7 +193,7 @@ class Trial:
         refined = WordVectors(vectors.words, done.vectors.cpu().numpy(), {})
         self.probe(f"{single}, refined", refined, subset="dev", seed=self.asked.seeds[0], ms_per_word=cost)
         settings = preset("am+readings", epochs=5, min_count=100 if not self.asked.limit else 3000)
-        mimic = AttentiveMimicking.fit(self.lm, self.store, None, settings).scaled(0)
+        mimic = AttentiveMimicking.fit(self.lm, self.store, None, settings).placed(scale=0)
         inferred = mimic.infer_words(dev.words, self.store).vectors
         for scale in (0, 1.0, 1.3):
             label = f"am+readings, scale {scale}" if scale else "am+readings, as it comes"
@@ -287,7 +221,7 @@ class Trial:
         """The chosen ones on all entries."""
         asked = [word for word in self.keywords if self._asked(word)]
         _, fitted, settings, _ = COMBINATIONS[single]
-        needed = fitted == "joint" or settings.get("pieces") or settings.get("pieces_alone")
+        needed = fitted == "joint" or any(settings.get(n) for n in ("pieces", "pieces_alone", "attention"))
         words = self.prepare(asked, pieces=bool(needed))
         self.save(self.probe("pieces", None, subset="all"), "pieces")
         for seed in self.asked.seeds:
@@ -301,8 +235,8 @@ class Trial:
         everything, self.dataset = self.dataset, self.doubled()
         doubled = self.probe("word / word", None, subset="all")
         self.dataset = everything
-        words = [entry.word.text for entry in everything]
-        self.save(replace(doubled, word=words), "control-word")
+        texts = [entry.word.text for entry in everything]
+        self.save(replace(doubled, word=texts), "control-word")
 
     def doubled(self) -> Dataset:
         """The data set with ``kumquat / kumquat`` for kumquat, where a vector would stand."""
@@ -358,6 +292,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
     parser.add_argument("--several", action="store_true", help="words of one piece keep their embedding")
     parser.add_argument("--limit", type=int, help="a trial of the script: only so many entries")
+    parser.add_argument("--combinations", nargs="+", help="only these, and nothing that takes gradient steps")
+    parser.add_argument("--approximations", type=Path, help="of the pieces, made by `rarewords ota`")
     parser.add_argument(
         "--save", type=Path, help="keep the learner of the first seed, with the chosen settings"
     )

@@ -110,6 +110,7 @@ class Run:
             self.configuration,
             self.settings,
             prepared=self.prepared,
+            approximations=targets,
             words_after=lambda epoch: self.dev if epoch in (5, self.settings.epochs) else [],
             keep=self.measure,
         )

@@ -203,7 +203,7 @@ def test_vectors_are_brought_to_a_length_and_keep_their_direction(lm, mimic, sto
     words = ["city", "kumquat", "televission"]
     known = KnownWords.of(lm)
     plain = torch.from_numpy(mimic.infer_words(words, store).vectors.matrix)
-    scaled = mimic.scaled(1.4)
+    scaled = mimic.placed(scale=1.4)
     longer = scaled.infer_words(words, store)
     matrix = torch.from_numpy(longer.vectors.matrix)
     assert torch.allclose((matrix - known.mean).norm(dim=1), torch.tensor(1.4 * known.spread), rtol=1e-4)
@@ -213,10 +213,10 @@ def test_vectors_are_brought_to_a_length_and_keep_their_direction(lm, mimic, sto
     assert np.allclose(again.matrix, longer.vectors.matrix, atol=1e-5)
     sentence = "The city is old."
     assert np.allclose(
-        scaled.scaled(0).infer("city", [sentence]).vector, mimic.infer("city", [sentence]).vector
+        scaled.placed(scale=0).infer("city", [sentence]).vector, mimic.infer("city", [sentence]).vector
     )
     with pytest.raises(InputError, match="scale must be at least 0"):
-        mimic.scaled(-1)
+        mimic.placed(scale=-1)
 
 
 def test_dev_is_measured_between_epochs(lm, store):

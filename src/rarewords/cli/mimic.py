@@ -25,11 +25,14 @@ def train(
     preset: Annotated[
         str,
         typer.Option(
-            help="readings, the default; am or am+context, as in the paper; am+readings, the paper's model "
-            "over readings."
+            help="readings, the default; am or am+context, as in the paper; am+pieces, with what the pieces "
+            "say; am+readings, the paper's model over readings."
         ),
     ] = "readings",
-    epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the training words (10).")] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Passes over the training words (am, am+context 10; am+pieces 5)."),
+    ] = None,
     no_ota: Annotated[
         bool, typer.Option("--no-ota", help="Ablation: learn from words of one piece only.")
     ] = False,
@@ -58,6 +61,13 @@ def train(
     scale: Annotated[
         float | None,
         typer.Option(min=0.0, help="The length of the vectors it will make; 0, the paper's, as they come."),
+    ] = None,
+    pieces: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Weight of the pieces' approximation in the vectors it will make."),
+    ] = None,
+    loss: Annotated[
+        str | None, typer.Option(help="squared (the paper's), or cosine: only directions count.")
     ] = None,
     split: Annotated[
         bool,
@@ -115,6 +125,8 @@ def train(
             "--form-dropout": form_dropout is not None,
             "--ngram-dropout": ngram_dropout is not None,
             "--scale": scale is not None,
+            "--pieces": pieces is not None,
+            "--loss": loss is not None,
             "--held-out": held_out is not None,
             "--packed": packed,
             "--dev-every": dev_every > 0,
@@ -150,6 +162,8 @@ def train(
         "form_dropout": form_dropout,
         "ngram_dropout": ngram_dropout,
         "scale": scale,
+        "pieces": pieces,
+        "loss": loss,
         "held_out": held_out,
     }
     changes |= {name: value for name, value in optional.items() if value is not None}
@@ -207,6 +221,18 @@ def infer(
             "those of am and am+context as they come. The model's own setting by default.",
         ),
     ] = None,
+    pieces: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Weight of what the model knows by a word's pieces, for words with contexts; the mimic "
+            "model's own setting by default.",
+        ),
+    ] = None,
+    approximations: Annotated[
+        Path | None,
+        typer.Option(help="Vectors made by `rarewords ota`, for the pieces; others are made when needed."),
+    ] = None,
     cache: Annotated[bool, typer.Option(help="Keep what was read beside the store (STORE.readings).")] = True,
     workers: Annotated[int, typer.Option(min=1, help="Processes that read.")] = 1,
     engine: Annotated[str, typer.Option(help="What runs the workers: local or ray.")] = "local",
@@ -230,23 +256,28 @@ def infer(
     from rarewords.corpus.store import Store
     from rarewords.errors import InputError
     from rarewords.mimic.learner_files import is_learner
-    from rarewords.mimic.mimicking import AttentiveMimicking
+    from rarewords.mimic.mimicking import AttentiveMimicking, check_made_for
     from rarewords.mimic.reading_cache import beside
-    from rarewords.vectors import read_words
+    from rarewords.vectors import open_vectors, read_words
 
     if reading and mimic is not None:
         raise InputError("--reading does without training, --mimic names what was trained; use one of them")
     asked, store = read_words(words), Store.open(corpus)
     lm = LanguageModel.from_pretrained(model, device=device)
+    ready = None if approximations is None else open_vectors(approximations)
+    check_made_for(lm, ready, "approximations")
+    changes = {name: value for name, value in {"scale": scale, "pieces": pieces}.items() if value is not None}
     if mimic is not None and not is_learner(mimic):
         if workers > 1 or engine != "local":
             raise InputError("--workers and --engine are for readings; mimicking itself takes no time")
         trained = AttentiveMimicking.from_pretrained(mimic, lm)
-        trained = trained if scale is None else trained.scaled(scale)
+        trained = trained.placed(**changes)
+        trained.placing.approximations = ready
         done = trained.infer_words(asked, store, limit=contexts)
     else:
         learner = WordLearner(lm) if reading else WordLearner.for_model(lm, mimic)
-        learner = learner if scale is None else learner.with_settings(scale=scale)
+        learner = learner.with_settings(**changes)
+        learner.approximations = ready
         if cache:
             progress.message(f"What is read is kept in {beside(store.path)} (--no-cache to do without)")
         alone = workers == 1 and engine == "local"

@@ -42,6 +42,10 @@ def reproduce(
     ] = "default",
     seeds: Annotated[int, typer.Option(min=1, help="Trainings of each configuration of the ablation.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Of every random choice.")] = 0,
+    jobs: Annotated[
+        int,
+        typer.Option(min=1, max=3, help="Processes that make stages side by side; for a GPU, 3 are fastest."),
+    ] = 1,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -60,6 +64,7 @@ def reproduce(
     from rarewords.reproduction.run import check_parts, command_line
     from rarewords.reproduction.run import reproduce as run
     from rarewords.reproduction.settings import ReproduceSettings
+    from rarewords.reproduction.side_by_side import helpers
     from rarewords.vectors import open_vectors
 
     if quick and sample not in (None, "quick"):
@@ -81,19 +86,25 @@ def reproduce(
         "data": None if data == "default" else Path(data),
         "seeds": None if seeds == 1 else seeds,
         "seed": seed or None,
+        "jobs": None if jobs == 1 else jobs,
     }
     lm = LanguageModel.from_pretrained(model, device=device)
-    done = run(
-        lm,
-        store,
-        out,
-        parts=asked,
-        settings=settings,
-        dataset=dataset,
-        targets=ready,
-        learner=WordLearner.from_pretrained(learner, lm) if learner is not None else None,
-        command=command_line(["all"] if asked == ["report"] else asked, options),
-    )
+    own = WordLearner.from_pretrained(learner, lm) if learner is not None else None
+    same = {**options, "model": model, "corpus": str(corpus), "out": str(out), "device": device}
+    same |= {name: str(path) for name, path in (("targets", targets), ("learner", learner)) if path}
+    same |= {"data": data}
+    with helpers(jobs, check_parts(asked), same, out / "stages"):
+        done = run(
+            lm,
+            store,
+            out,
+            parts=asked,
+            settings=settings,
+            dataset=dataset,
+            targets=ready,
+            learner=own,
+            command=command_line(["all"] if asked == ["report"] else asked, options),
+        )
     if as_json:
         print_json(
             {

@@ -27,16 +27,18 @@ from rarewords.corpus.store import Store
 from rarewords.errors import InputError
 from rarewords.files import read_json
 from rarewords.lm import LanguageModel
+from rarewords.mimic.approximated import approximations_of
 from rarewords.mimic.fitting import ridge, training_words
 from rarewords.mimic.learner_files import bundled_learner, read_learner, write_learner
 from rarewords.mimic.learner_settings import LearnerSettings
 from rarewords.mimic.masked import MaskedContexts, contexts_of_sentences, contexts_of_words
 from rarewords.mimic.mimicking import Inferred, InferredWords
 from rarewords.mimic.reading_cache import ReadingCache
-from rarewords.mimic.readings import KnownWords, pool, read, shares
+from rarewords.mimic.readings import KnownWords, pool, read, shares, weighted_mean
 from rarewords.mimic.resembling import Resembling
 from rarewords.mimic.sources import Sources, is_joint, joint_inputs, weigh
 from rarewords.mimic.splitting import Splitter
+from rarewords.ota.condense import condense
 from rarewords.progress import progress
 from rarewords.vectors import WordVectors
 
@@ -105,8 +107,13 @@ class WordLearner:
             for word, sentences in tasks
         ]
         words, counts = [word for word, _ in tasks], np.array([len(rows) for rows in chosen], dtype=np.int64)
-        pooled = [rows.float().mean(0) if len(rows) else self.known.mean for rows in chosen]
+        judges = self._judges(words)
+        pooled = [
+            weighted_mean(rows, self.known, None if judges is None else judges[row], self.settings.attention)
+            for row, rows in enumerate(chosen)
+        ]
         vectors, share = self.combine(self._sources(words, torch.stack(pooled), counts))
+        vectors = self._condensed(words, vectors)
         for word, part in zip(words, share.tolist(), strict=True):
             if part != part:  # not a number: nothing to go by
                 raise InputError(f"{word!r}: {_NOTHING}")
@@ -156,21 +163,19 @@ class WordLearner:
 
         def make() -> tuple[np.ndarray, np.ndarray]:
             masked = contexts_of_words(self.lm.tokens, store, words, limit=most, length=self._length())
-            return pool(
-                self._readings(self.lm.tokens.pieces_of(words), masked), self.known, masked
-            ).cpu().numpy(), masked.counts
+            return self._pooled(words, masked).cpu().numpy(), masked.counts
 
-        kept = self._cache(cache, store, most, self.settings.reading)
+        how = f" attention {self.settings.attention:g}" if self.settings.attention else ""
+        kept = self._cache(cache, store, most, self.settings.reading + how)
         reading, counts = kept.get(words, make)
         read_means = torch.from_numpy(reading).to(self.lm.device)
         vectors, share = self.combine(self._sources(words, read_means, counts))
-        return vectors.cpu().numpy(), share.cpu().numpy(), counts
+        return self._condensed(words, vectors).cpu().numpy(), share.cpu().numpy(), counts
 
     def sources(self, words: Sequence[str], masked: MaskedContexts, *, limit: int | None = None) -> Sources:
         """What is known of words whose contexts have been prepared."""
-        readings = self._readings(self.lm.tokens.pieces_of(words), masked)
         counts = masked.counts if limit is None else np.minimum(masked.counts, limit)
-        return self._sources(words, pool(readings, self.known, masked, limit), counts)
+        return self._sources(words, self._pooled(words, masked, limit), counts)
 
     def combine(self, sources: Sources) -> tuple[Tensor, Tensor]:
         """Vectors, and the share of the readings in each; not a number where there is nothing to go by.
@@ -342,32 +347,31 @@ class WordLearner:
         ]
         return readings[0] if len(readings) == 1 else (readings[0] + readings[1]) / 2
 
+    def _pooled(self, words: Sequence[str], masked: MaskedContexts, limit: int | None = None) -> Tensor:
+        """The mean reading of each word. *Shape:* (words, dim)"""
+        readings = self._readings(self.lm.tokens.pieces_of(words), masked)
+        attention, judges = self.settings.attention, self._judges(words)
+        return pool(readings, self.known, masked, limit, judge=judges, attention=attention)
+
+    def _judges(self, words: Sequence[str]) -> Tensor | None:
+        """What says which contexts count: the words' pieces. *Shape:* (words, dim)"""
+        if not self.settings.attention:
+            return None
+        wanted = np.ones(len(words), dtype=bool)
+        return approximations_of(self.lm, self.known, words, wanted, self.approximations)
+
+    def _condensed(self, words: Sequence[str], vectors: Tensor) -> Tensor:
+        steps = self.settings.condense
+        return condense(self.lm, self.lm.tokens.pieces_of(words), vectors, steps) if steps else vectors
+
     def _sources(self, words: Sequence[str], reading: Tensor, contexts: np.ndarray) -> Sources:
         spelling, resemblance = self._resembling.of(words)
         counts = torch.from_numpy(contexts).to(self.lm.device)
         alone = counts == 0
         always = self.settings.pieces > 0 or is_joint(self.transform)
         wanted = torch.full_like(alone, always) | (alone & (self.settings.pieces_alone > 0))
-        return Sources(reading, counts, spelling, resemblance, self._pieces(words, wanted.cpu().numpy()))
-
-    def _pieces(self, words: Sequence[str], wanted: np.ndarray) -> Tensor:
-        """One-token approximations of the words that are asked for; the mean where there is none."""
-        from rarewords.ota import approximate
-
-        result = self.known.mean.repeat(len(words), 1)
-        ready = self.approximations
-        asked = list(dict.fromkeys(word for word, yes in zip(words, wanted, strict=True) if yes))
-        missing = [word for word in asked if ready is None or word not in ready]
-        made = approximate(self.lm, missing, keep_single=True).vectors if missing else None
-        rows, chosen = [], []
-        for row, word in enumerate(words):
-            found = next((one for one in (ready, made) if one is not None and word in one), None)
-            if wanted[row] and found is not None:
-                rows.append(row)
-                chosen.append(found[word])
-        if rows:
-            result[rows] = torch.from_numpy(np.stack(chosen)).to(result)
-        return result
+        pieces = approximations_of(self.lm, self.known, words, wanted.cpu().numpy(), self.approximations)
+        return Sources(reading, counts, spelling, resemblance, pieces)
 
     def _recipe(self) -> dict[str, Any]:
         return {

@@ -26,6 +26,10 @@ class LearnerSettings:
     :param temperature: of the softmax over resembling words.
     :param pieces: the weight of the one-token approximation of the pieces.
     :param pieces_alone: its weight beside the spelling's 1 for a word without contexts.
+    :param attention: how much contexts count that agree with the pieces' approximation: a context weighs
+        ``exp(attention * cosine)``; 0: all count the same.
+    :param condense: so many gradient steps bring a vector nearer to what ``word / <vector>`` does
+        (:mod:`rarewords.ota.condense`).
     :param scale: how far from the mean embedding, in units of what known words have.
     """
 
@@ -39,6 +43,8 @@ class LearnerSettings:
     temperature: float = 0.03
     pieces: float = 0.0
     pieces_alone: float = 0.5
+    attention: float = 0.0
+    condense: int = 0
     scale: float = 1.0
 
     def __post_init__(self) -> None:
@@ -48,6 +54,7 @@ class LearnerSettings:
             (self.length < 8, "length must be at least 8 tokens"),
             (not 0 <= self.matrix <= 1, "matrix must be from 0 to 1"),
             (min(self.spelling, self.pieces, self.pieces_alone) < 0, "weights must not be negative"),
+            (self.attention < 0 or self.condense < 0, "attention and condense must not be negative"),
             (self.resemblance_width <= 0, "resemblance_width must be above 0"),
             (self.temperature <= 0, "temperature must be above 0"),
             (self.scale <= 0, "scale must be above 0"),

@@ -27,6 +27,7 @@ from rarewords.mimic.files import read_mimic, write_mimic
 from rarewords.mimic.masked import MaskedContexts, contexts_of_sentences, contexts_of_words
 from rarewords.mimic.model import FormContextModel, Mimicked, WordBatch
 from rarewords.mimic.ngrams import UNKNOWN, NgramTable
+from rarewords.mimic.placing import Placing
 from rarewords.mimic.readings import KnownWords, read
 from rarewords.mimic.settings import MimicSettings, preset
 from rarewords.mimic.train import EpochReport, TrainingWords, train
@@ -80,14 +81,18 @@ class AttentiveMimicking:
     """A trained mimic model for one language model."""
 
     def __init__(
-        self, lm: LanguageModel, model: FormContextModel, table: NgramTable, targets: WordVectors | None
+        self,
+        lm: LanguageModel,
+        model: FormContextModel,
+        table: NgramTable,
+        targets: WordVectors | None,
+        approximations: WordVectors | None = None,
     ) -> None:
         self.lm, self.model, self.table, self.targets = lm, model.eval(), table, targets
         self.settings = model.settings
         self.history: list[EpochReport] = []
+        self.placing = Placing(lm, self.settings, approximations)
         self._words, self._embeddings = _context_embeddings(lm, targets)
-        self._mean = _mean(lm) if self.settings.centre else torch.zeros(lm.dim)
-        self._known = KnownWords.of(lm) if self.settings.scale else None
         self._row_of: dict[str, int] | None = None
 
     @classmethod
@@ -101,6 +106,7 @@ class AttentiveMimicking:
         checkpoint: Path | None = None,
         contexts_kept: int | None = None,
         prepared: PreparedContexts | None = None,
+        approximations: WordVectors | None = None,
         after_epoch: Callable[[EpochReport, AttentiveMimicking], None] | None = None,
     ) -> AttentiveMimicking:
         """Train on all words of the store that occur often enough and have a vector to mimic.
@@ -109,9 +115,10 @@ class AttentiveMimicking:
             words of one piece are learned from.
         :param contexts_kept: read at most so many contexts of each word from the store.
         :param prepared: contexts already read from the store, for several trainings on the same text.
+        :param approximations: of words inferred later, made beforehand, for settings with ``pieces``.
         """
         settings = settings or preset("am+context")
-        _check_targets(lm, targets)
+        check_made_for(lm, targets)
         if store.settings.lower_case != lm.lower_case:
             raise InputError("the store and the model differ in lower-casing; build the store with --model")
         if settings.reading and targets is not None:
@@ -133,8 +140,8 @@ class AttentiveMimicking:
             threshold=settings.ngram_threshold,
             limit=settings.ngram_limit,
         )
-        mean = _mean(lm) if settings.centre else torch.zeros(lm.dim)
-        centred = embeddings.to(lm.device) - mean.to(lm.device)
+        placing = Placing(lm, settings)
+        centred = embeddings.to(lm.device) - placing.origin.to(lm.device)
         reader: ContextReader
         if settings.reading:
             reader = _read_contexts(lm, store, words, contexts_kept or settings.contexts_max, own=True)
@@ -142,15 +149,20 @@ class AttentiveMimicking:
             read = prepared.of(words) if prepared else context_table(store, words, contexts_kept)
             reader = Reader(read.with_rows(_known(store, embeddings_of, settings)), centred)
         data = TrainingWords(
-            words, counts, centred[[rows[word] for word in words]], table.bags(words), reader
+            words,
+            counts,
+            centred[[rows[word] for word in words]],
+            table.bags(words),
+            reader,
+            origin=(placing.mean - placing.origin).to(lm.device),
         )
 
         def report(epoch: EpochReport, model: FormContextModel) -> None:
             if after_epoch is not None:
-                after_epoch(epoch, cls(lm, model, table, targets))
+                after_epoch(epoch, cls(lm, model, table, targets, approximations))
 
         model, history = train(data, settings, ngrams=len(table), checkpoint=checkpoint, after_epoch=report)
-        fitted = cls(lm, model, table, targets)
+        fitted = cls(lm, model, table, targets, approximations)
         fitted.history = history
         return fitted
 
@@ -163,13 +175,13 @@ class AttentiveMimicking:
             reader = _kept(self.lm, masked)
         else:
             table = table_of_sentences([self._sentence_rows(folded, sentence) for sentence in contexts])
-            reader = Reader(table, self._embeddings.to(self.lm.device) - self._mean.to(self.lm.device))
+            reader = Reader(table, self._centred())
         refused = self._refusal(folded, int(reader.starts[-1]))
         if refused:
             raise InputError(f"{word!r}: {refused}")
         mimicked = self._mimic([folded], reader, np.array([0]))
         weights = mimicked.weights.cpu().tolist()
-        vector = self._finished(mimicked.vectors)[0]
+        vector = self.placing([folded], mimicked.vectors, np.diff(reader.starts))[0]
         return Inferred(word, vector, float(mimicked.context_share[0]), tuple(weights))
 
     def infer_words(
@@ -194,8 +206,9 @@ class AttentiveMimicking:
         with progress("Inferring", total=len(kept), unit="words") as bar:
             for first in range(0, len(kept), words_per_batch):
                 rows = kept[first : first + words_per_batch]
-                mimicked = self._mimic([words[row] for row in rows], reader, rows)
-                vectors.append(self._finished(mimicked.vectors))
+                some = [words[row] for row in rows]
+                mimicked = self._mimic(some, reader, rows)
+                vectors.append(self.placing(some, mimicked.vectors, counts[rows]))
                 shares.append(mimicked.context_share.cpu().numpy())
                 bar.advance(len(rows))
         settings = {"method": "mimic", "model": self.lm.name, "fingerprint": self.lm.fingerprint}
@@ -207,19 +220,17 @@ class AttentiveMimicking:
             {word: reason for word, reason in refused.items() if reason},
         )
 
-    def scaled(self, scale: float) -> AttentiveMimicking:
-        """The same model, its vectors brought to another length (``MimicSettings.scale``)."""
+    def placed(self, **changes: Any) -> AttentiveMimicking:
+        """The same model with other settings of ``scale``, ``pieces`` and ``pieces_alone``."""
         other = AttentiveMimicking(self.lm, self.model, self.table, self.targets)
-        other.settings = replace(self.settings, scale=scale)
-        other.history, other._known = self.history, KnownWords.of(self.lm) if scale else None
+        other.settings = replace(self.settings, **changes)
+        other.history = self.history
+        other.placing = Placing(self.lm, other.settings, self.placing.approximations)
         return other
 
-    def _finished(self, mimicked: Tensor) -> np.ndarray:
-        """Vectors as they are used: around the mean again, and of the length asked for."""
-        vectors = mimicked + self._mean.to(mimicked.device)
-        if self._known is not None:
-            vectors = self._known.at(self._known.directions(vectors), self.settings.scale)
-        return vectors.cpu().numpy()
+    def _centred(self) -> Tensor:
+        """The embeddings of context words as the model takes them. *Shape:* (known words, dim)"""
+        return self._embeddings.to(self.lm.device) - self.placing.origin.to(self.lm.device)
 
     def _reader(
         self, words: Sequence[str], store: Store, limit: int | None, prepared: PreparedContexts | None
@@ -228,7 +239,7 @@ class AttentiveMimicking:
             return _read_contexts(self.lm, store, words, limit or self.settings.contexts_max)
         read = prepared.of(words) if prepared else context_table(store, words, limit)
         contexts = read.with_rows(_known(store, self._words, self.settings))
-        return Reader(contexts, self._embeddings.to(self.lm.device) - self._mean.to(self.lm.device))
+        return Reader(contexts, self._centred())
 
     def save_pretrained(self, folder: str | Path, *, packed: bool = False) -> None:
         """Write the model as a folder; ``packed`` stores large matrices as int8, a quarter of the size."""
@@ -326,10 +337,6 @@ def _kept(lm: LanguageModel, masked: MaskedContexts, forbidden: Sequence[int] | 
     return KeptReadings(readings - known.mean.to(readings.dtype), masked.word_starts)
 
 
-def _mean(lm: LanguageModel) -> Tensor:
-    return lm.embeddings[list(lm.whole_words.values())].float().cpu().mean(0)
-
-
 def _known(store: Store, words: Sequence[str], settings: MimicSettings) -> np.ndarray:
     """For each word of the store's vocabulary its row among the known words, or -1."""
     known = np.full(max(len(store), 1), -1, dtype=np.int64)
@@ -341,15 +348,14 @@ def _known(store: Store, words: Sequence[str], settings: MimicSettings) -> np.nd
     return known
 
 
-def _check_targets(lm: LanguageModel, targets: WordVectors | None) -> None:
-    if targets is None:
+def check_made_for(lm: LanguageModel, vectors: WordVectors | None, what: str = "targets") -> None:
+    """Refuse vectors that were made for another language model."""
+    if vectors is None:
         return
-    if targets.dim != lm.dim:
-        raise InputError(
-            f"the targets have size {targets.dim}, but {lm.name} has embeddings of size {lm.dim}"
-        )
-    made_for: Any = targets.settings.get("fingerprint")
+    if vectors.dim != lm.dim:
+        raise InputError(f"the {what} have size {vectors.dim}, but {lm.name} has embeddings of size {lm.dim}")
+    made_for: Any = vectors.settings.get("fingerprint")
     if made_for is not None and made_for != lm.fingerprint:
         raise InputError(
-            f"the targets were made for another model than {lm.name}; make them with rarewords ota"
+            f"the {what} were made for another model than {lm.name}; make them with rarewords ota"
         )

@@ -25,6 +25,7 @@ from rarewords.progress import progress
 from rarewords.vectors import WordVectors
 
 _TOKENS_ON_CPU = 4096
+_READINGS_AT_ONCE = 65_536
 _TOKENS_ON_GPU = 131_072
 
 
@@ -162,10 +163,20 @@ def _with_words(rows: np.ndarray, blank: np.ndarray, words: np.ndarray) -> np.nd
     return result
 
 
-def pool(readings: Tensor, known: KnownWords, contexts: MaskedContexts, limit: int | None = None) -> Tensor:
+def pool(
+    readings: Tensor,
+    known: KnownWords,
+    contexts: MaskedContexts,
+    limit: int | None = None,
+    *,
+    judge: Tensor | None = None,
+    attention: float = 0.0,
+) -> Tensor:
     """The mean reading of each word; the mean of all words where it has no context. *Shape:* (words, dim)
 
     :param limit: use only the first so many contexts of each word.
+    :param judge: vectors that say which contexts count. *Shape:* (words, dim)
+    :param attention: how much: contexts weigh ``exp(attention * cosine)`` of their reading and the judge.
     """
     owner = torch.from_numpy(contexts.owner).to(readings.device)
     counts = torch.from_numpy(contexts.counts).to(readings.device)
@@ -173,10 +184,46 @@ def pool(readings: Tensor, known: KnownWords, contexts: MaskedContexts, limit: i
         first = torch.from_numpy(contexts.word_starts[:-1]).to(readings.device)
         used = torch.arange(len(owner), device=readings.device) - first[owner] < limit
         owner, readings, counts = owner[used], readings[used], counts.clamp(max=limit)
-    sums = torch.zeros(len(counts), known.mean.shape[0], device=readings.device)
-    sums.index_add_(0, owner, readings.float())
-    means = sums / counts.clamp_min(1)[:, None]
-    return torch.where((counts > 0)[:, None], means, known.mean)
+    weights = torch.ones(len(readings), device=readings.device)
+    if judge is not None and attention:
+        weights = (attention * _agreement(readings, known, judge, owner)).exp()
+    sums = _summed(readings, weights, counts)
+    total = _summed(weights[:, None], torch.ones_like(weights), counts)
+    return torch.where((counts > 0)[:, None], sums / total.clamp_min(1e-9), known.mean)
+
+
+def weighted_mean(readings: Tensor, known: KnownWords, judge: Tensor | None, attention: float) -> Tensor:
+    """:func:`pool` for the readings of one word. *Shapes:* (contexts, dim), (dim,) -> (dim,)"""
+    if not len(readings):
+        return known.mean
+    if judge is None or not attention:
+        return readings.float().mean(0)
+    owner = torch.zeros(len(readings), dtype=torch.long, device=readings.device)
+    weights = torch.softmax(attention * _agreement(readings, known, judge[None], owner), dim=0)
+    return weights @ readings.float()
+
+
+def _agreement(readings: Tensor, known: KnownWords, judge: Tensor, owner: Tensor) -> Tensor:
+    """The cosine of each reading and its word's judge, both seen from the mean. *Shape:* (contexts,)"""
+    judged = known.directions(judge)
+    found = [
+        (known.directions(part) * judged[of]).sum(-1)
+        for part, of in zip(readings.split(_READINGS_AT_ONCE), owner.split(_READINGS_AT_ONCE), strict=True)
+    ]
+    return torch.cat(found) if found else readings.new_zeros(0, dtype=torch.float32)
+
+
+def _summed(rows: Tensor, weights: Tensor, counts: Tensor) -> Tensor:
+    """Weighted sums of rows that lie together, always added in the same order, which ``index_add`` is not.
+
+    *Shapes:* (rows, dim), (rows,), (words,) -> (words, dim)
+    """
+    if not len(rows):
+        return torch.zeros(len(counts), rows.shape[1], device=rows.device)
+    starts, every = counts.cumsum(0) - counts, torch.arange(len(rows), device=rows.device)
+    return torch.nn.functional.embedding_bag(
+        every, rows.float(), starts, mode="sum", per_sample_weights=weights
+    )
 
 
 def shares(readings: Tensor, known: KnownWords, vector: Tensor) -> Tensor:

@@ -8,6 +8,8 @@ from typing import Any
 
 from rarewords.errors import InputError
 
+LOSSES = ("squared", "cosine")
+
 
 @dataclass(frozen=True, kw_only=True)
 class MimicSettings:
@@ -31,6 +33,11 @@ class MimicSettings:
     :param scale: bring inferred vectors to this length, measured from the mean embedding in units of the
         embeddings' own; 0 leaves them as the model gives them (as in the paper). Least squares makes a vector
         the shorter the less sure it is, and short vectors say little to the language model.
+    :param pieces: the weight, beside the model's 1, of what the language model knows by the word's pieces:
+        their one-token approximation, added to the vectors once both have the same length (not in the paper).
+    :param pieces_alone: that weight for a word without contexts, which may well be a misspelling.
+    :param loss: ``squared`` distance to the true vector (the paper's), or ``cosine``: only the direction from
+        the mean embedding counts, as where vectors are brought to one length anyway.
     :param min_count: train on words that occur at least that often.
     :param copies_per_count: a word has one training instance an epoch for each so many occurrences …
     :param copies_max: … but at most this many.
@@ -51,6 +58,9 @@ class MimicSettings:
     skip_frequent: int = 0
     centre: bool = False
     scale: float = 0.0
+    pieces: float = 0.0
+    pieces_alone: float = 0.0
+    loss: str = "squared"
     min_count: int = 100
     copies_per_count: int = 100
     copies_max: int = 5
@@ -74,6 +84,12 @@ class MimicSettings:
             (not 1 <= self.contexts_min <= self.contexts_max, "contexts_min must be from 1 to contexts_max"),
             (self.skip_frequent < 0, "skip_frequent must be at least 0"),
             (self.scale < 0, "scale must be at least 0"),
+            (min(self.pieces, self.pieces_alone) < 0, "weights of pieces must be at least 0"),
+            (
+                (self.pieces > 0 or self.pieces_alone > 0) and not self.scale,
+                "pieces are added to vectors of one length; set a scale as well",
+            ),
+            (self.loss not in LOSSES, f"loss must be one of {', '.join(LOSSES)}"),
             (self.min_count < 1, "min_count must be at least 1"),
             (self.copies_per_count < 1 or self.copies_max < 1, "copies must be at least 1"),
             (self.epochs < 1 or self.batch_size < 1, "epochs and batch_size must be at least 1"),
@@ -101,6 +117,19 @@ class MimicSettings:
 _PRESETS: dict[str, dict[str, Any]] = {
     "am": {},
     "am+context": {"contexts_min": 8, "ngram_dropout": 0.1},
+    # Chosen on WNLaMPro dev: contexts count more, and what the pieces say is not thrown away.
+    "am+pieces": {
+        "contexts_min": 8,
+        "ngram_dropout": 0.3,
+        "form_dropout": 0.5,
+        "loss": "cosine",
+        "learning_rate": 0.005,
+        "final_learning_rate": 0.0005,
+        "epochs": 5,
+        "scale": 2.0,
+        "pieces": 0.6,
+        "pieces_alone": 0.2,
+    },
     # The paper's model over readings; learned from words of one piece, whose readings may not be themselves.
     "am+readings": {
         "reading": True,

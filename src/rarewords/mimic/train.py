@@ -28,6 +28,7 @@ class TrainingWords:
     :param targets: *Shape:* (words, dim)
     :param grams: the n-grams of each word.
     :param reader: the contexts of each word.
+    :param origin: where directions start, for the loss that compares them. *Shape:* (dim,)
     """
 
     words: list[str]
@@ -35,6 +36,7 @@ class TrainingWords:
     targets: Tensor
     grams: Bags
     reader: ContextReader
+    origin: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def _one_epoch(
         _set_learning_rate(optimizers, settings, (epoch * steps + step) / (settings.epochs * steps))
         batch, targets = plan.batch(step)
         mimicked = model(batch)
-        loss = torch.nn.functional.mse_loss(mimicked.vectors, targets)
+        loss = loss_of(mimicked.vectors, targets, settings, data.origin)
         for optimizer in optimizers:
             optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -128,6 +130,15 @@ def _one_epoch(
     cosine = _cosine(data, settings, model, held_out) if len(held_out) else None
     loss_mean, share_mean = float(total_loss) / steps, float(share) / steps
     return EpochReport(epoch + 1, loss_mean, share_mean, cosine, plan.examples / max(seconds, 1e-9))
+
+
+def loss_of(vectors: Tensor, targets: Tensor, settings: MimicSettings, origin: Tensor | None) -> Tensor:
+    """How far mimicked vectors are from the true ones. *Shapes:* (words, dim), (words, dim) -> ()"""
+    if settings.loss == "squared":
+        return torch.nn.functional.mse_loss(vectors, targets)
+    if origin is not None:
+        vectors, targets = vectors - origin, targets - origin
+    return 1 - torch.nn.functional.cosine_similarity(vectors, targets, dim=-1).mean()
 
 
 class EpochPlan:

@@ -17,24 +17,29 @@ from rarewords.ota.run import Approximator, batch_size
 from rarewords.ota.settings import OtaSettings
 from rarewords.progress import progress
 
+_WAY = 0.25  # steps times the rate of the first; chosen on WNLaMPro dev with the bundled model
+
 
 def condense(
     model: LanguageModel,
     pieces: Sequence[Sequence[int]],
     vectors: Tensor,
-    settings: OtaSettings | None = None,
+    steps: int,
     *,
+    seed: int = 0,
     words_per_batch: int | None = None,
 ) -> Tensor:
     """For each word one vector in place of its pieces, a slash and its vector.
 
-    The search starts at the vector itself.
+    The search starts at the vector itself and goes only part of the way, however many the steps: all the way
+    lies what the pieces do wrong as well.
 
     :param pieces: the token ids of each word.
     :param vectors: the vector behind the slash. *Shape:* (words, dim)
     :param words_per_batch: how many words are computed together; changes the speed, not the vectors.
     :return: float32, on the model's device. *Shape:* (words, dim)
     """
+    settings = OtaSettings(averaging_steps=steps, averaging_rate=_WAY / steps, seed=seed)
     approximator = Approximator(model, settings)
     vectors = vectors.to(model.device, torch.float32)
     slash = model.pieces("/")
@@ -45,7 +50,7 @@ def condense(
     with progress("Condensing", total=len(pieces), unit="words") as bar:
         for length in sorted(by_length, reverse=True):  # should memory not suffice, it shows at once
             rows = by_length[length]
-            size = words_per_batch or batch_size(model, approximator.settings, length + len(slash) + 1)
+            size = words_per_batch or batch_size(model, settings, length + len(slash) + 1)
             for at in range(0, len(rows), size):
                 part = rows[at : at + size]
                 # The last token only holds the vector's place.

@@ -28,6 +28,9 @@ CONFIGURATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "more-dropout": ("am+context", {"form_dropout": 0.5, "ngram_dropout": 0.3}),
     "contextual": ("am+context", {"form_dropout": 0.5, "ngram_dropout": 0.3, "skip_frequent": 200}),
     "contextual+": ("am+context", {"form_dropout": 0.7, "ngram_dropout": 0.5, "skip_frequent": 200}),
+    "am+pieces": ("am+pieces", {}),
+    "am+pieces-pieces": ("am+pieces", {"pieces": 0.0, "pieces_alone": 0.0}),
+    "cosine": ("am+context", {"form_dropout": 0.5, "ngram_dropout": 0.3, "loss": "cosine"}),
     "decay": ("am+context", {"learning_rate": 0.003, "final_learning_rate": 0.0003}),
     "more-dropout+": (
         "am+context",
@@ -91,6 +94,7 @@ def train_configuration(
     prepared: PreparedContexts,
     words_after: Callable[[int], Sequence[str]],
     keep: Callable[[EpochReport, InferredWords], None],
+    approximations: WordVectors | None = None,
     checkpoint: Path | None = None,
 ) -> AttentiveMimicking:
     """Train one configuration, and make vectors on the way.
@@ -99,6 +103,7 @@ def train_configuration(
 
     :param words_after: the words to make vectors of after an epoch; none where it is not to be measured.
     :param keep: takes the vectors.
+    :param approximations: of words of several pieces, for configurations that use them in vectors.
     """
 
     def after_epoch(report: EpochReport, mimic: AttentiveMimicking) -> None:
@@ -121,6 +126,7 @@ def train_configuration(
         targets_of(configuration, targets),
         settings,
         prepared=prepared,
+        approximations=approximations,
         after_epoch=after_epoch,
         checkpoint=checkpoint,
     )

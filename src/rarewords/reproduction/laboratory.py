@@ -20,7 +20,7 @@ from rarewords.errors import InputError
 from rarewords.files import read_json, write_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.learner import WordLearner
-from rarewords.mimic.mimicking import InferredWords, PreparedContexts
+from rarewords.mimic.mimicking import InferredWords, PreparedContexts, check_made_for
 from rarewords.mimic.train import EpochReport
 from rarewords.ota.run import approximate
 from rarewords.probe.cache import PredictionCache
@@ -81,7 +81,8 @@ class Laboratory:
         self.dataset = sample_dataset(
             dataset, size.dev_entries, size.test_entries, settings.seed, smallest_cell=size.smallest_cell
         )
-        self._targets = _fitting(targets, lm)
+        check_made_for(lm, targets)
+        self._targets = targets
         self._learner = learner
 
     @cached_property
@@ -246,6 +247,7 @@ class Laboratory:
                     prepared=self.contexts,
                     words_after=words_after,
                     keep=keep,
+                    approximations=self.approximations if settings.pieces else None,
                     checkpoint=checkpoint,
                 )
             for name in ("refused.json", *(f"epoch-{epoch}.safetensors" for epoch in epochs)):
@@ -287,17 +289,6 @@ def tf32() -> Iterator[None]:
         yield
     finally:
         torch.set_float32_matmul_precision(before)
-
-
-def _fitting(targets: WordVectors | None, lm: LanguageModel) -> WordVectors | None:
-    if targets is None:
-        return None
-    made_for = targets.settings.get("fingerprint")
-    if targets.dim != lm.dim or made_for not in (None, lm.fingerprint):
-        raise InputError(
-            f"the targets were made for another model than {lm.name}; make them with rarewords ota"
-        )
-    return targets
 
 
 def _reached(checkpoint: Path) -> int:

@@ -1,0 +1,55 @@
+"""Parts of a reproduction made ahead by other processes.
+
+A training of attentive mimicking does not keep a GPU busy, nor does probing. Helpers are the same command
+for some of the parts: they make stages, and the run itself finds them or waits for them. A helper that fails
+costs nothing but time, for a stage that is missing is made by the run.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from rarewords.progress import message
+
+# The run itself goes through the parts in the paper's order and so begins with the curves of approximation,
+# which need nothing from the others.
+_AHEAD = (("methods", "main", "beyond"), ("ablation",))
+
+
+@contextmanager
+def helpers(jobs: int, parts: Sequence[str], options: Mapping[str, Any], folder: Path) -> Iterator[None]:
+    """Run up to ``jobs - 1`` helpers while the block runs; they end with it.
+
+    :param parts: those of the run.
+    :param options: of the command, by name.
+    :param folder: where their logs go.
+    """
+    shares = [chosen for share in _AHEAD if (chosen := [name for name in share if name in parts])]
+    with ExitStack() as stack:
+        for number, share in enumerate(shares[: jobs - 1], 1):
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"helper-{number}.log"
+            log = stack.enter_context(path.open("w", encoding="utf-8"))
+            command = [sys.executable, "-m", "rarewords", "reproduce", *share, *_given(options)]
+            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+            stack.callback(_end, process, share)
+            message(f"Made ahead by a helper: {', '.join(share)}; its log is {path}")
+        yield
+
+
+def _given(options: Mapping[str, Any]) -> list[str]:
+    named = [(name, value) for name, value in options.items() if value is not None and name != "jobs"]
+    return [word for name, value in named for word in (f"--{name}", str(value))]
+
+
+def _end(process: subprocess.Popen[bytes], share: Sequence[str]) -> None:
+    if process.poll() is None:  # the run has all it needs, or was cut off
+        process.terminate()
+        process.wait()
+    elif process.returncode:
+        message(f"The helper for {', '.join(share)} ended with status {process.returncode}")
