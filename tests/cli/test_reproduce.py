@@ -39,3 +39,16 @@ def test_mistakes_are_one_line(store, tmp_path):
     assert "is a file" in refused(
         "-q", "reproduce", "--sample", "tiny", "--corpus", store.path, "--out", tmp_path / "file"
     )
+
+
+def test_helpers_make_stages_ahead(store, tmp_path):
+    out = tmp_path / "out"
+    options = ["--sample", "tiny", "--corpus", store.path, "--out", out, "--device", "cpu"]
+    done = rarewords("reproduce", "methods", "heatmap", "--jobs", 3, *options)
+    assert "Made ahead by a helper: methods; its log is" in done.stderr
+    assert "helper-2" not in done.stderr  # nothing of the ablation was asked for
+    log = (out / "stages" / "helper-1.log").read_text("utf-8")
+    assert "Part 1 of 1" in log
+    made = log.count(": beginning") + done.stderr.count(": beginning")
+    assert made == len(list((out / "stages").glob("*/stage.json")))  # nothing twice
+    assert "--jobs 3" in (out / "report.html").read_text("utf-8")

@@ -11,6 +11,7 @@ from rarewords import InputError, LanguageModel, Query, WordLearner, WordVectors
 from rarewords.corpus.engine import engine_for
 from rarewords.mimic.fitting import ridge
 from rarewords.mimic.learner_settings import LearnerSettings
+from rarewords.ota.condense import condense
 from tests.architectures import small_model
 from tests.cli.run import rarewords, refused
 
@@ -152,3 +153,40 @@ def test_the_commands_fit_and_infer(store, tmp_path):
     rarewords(*infer, "--mimic", tmp_path / "fitted", "--out", tmp_path / "w.safetensors", "--contexts", 3)
     assert store.path.with_name("store.readings").is_dir()
     assert "use one of them" in refused(*infer, "--mimic", tmp_path / "fitted", "--reading", "--out", out)
+
+
+def test_attention_follows_the_pieces_and_condensing_the_slash(lm, store, quick, tmp_path):
+    sentences = [
+        "The bank of the river was steep and green.",
+        "The bank lends money to farmers.",
+        "The bank paid interest on savings.",
+    ]
+    money = WordVectors(["bank"], lm.embeddings[[lm.whole_words["money"]]].numpy())
+    plain = quick.infer("bank", sentences)
+    judged = quick.with_settings(attention=20.0)
+    judged.approximations = money
+    vector = judged.infer("bank", sentences).vector
+    space = quick.known
+
+    def nearness(one):
+        return float(
+            space.directions(torch.from_numpy(one)[None])
+            @ space.directions(lm.embeddings[[lm.whole_words["money"]]])[0]
+        )
+
+    assert nearness(vector) > nearness(plain.vector) + 0.01
+    cache = tmp_path / "readings"
+    first_time = judged.infer_words(["river", "city"], store, limit=3, cache=cache).vectors.matrix
+    again = judged.infer_words(["river", "city"], store, limit=3, cache=cache).vectors.matrix
+    assert np.array_equal(first_time, again)
+    other = quick.infer_words(["river", "city"], store, limit=3, cache=cache).vectors.matrix
+    assert not np.allclose(first_time, other, atol=1e-4)  # nor does the cache mix them up
+
+    alone, condensed = (
+        torch.from_numpy(one.infer("blimpet", FRUIT).vector)[None]
+        for one in (quick, quick.with_settings(condense=4))
+    )
+    assert torch.allclose(condense(lm, [lm.pieces("blimpet")], alone, 4), condensed, atol=1e-5)
+    assert not torch.allclose(alone, condensed, atol=1e-3)
+    with pytest.raises(InputError, match="must not be negative"):
+        LearnerSettings(condense=-1)

@@ -11,7 +11,7 @@ import torch
 
 from rarewords import InputError, LanguageModel, Query
 from rarewords.mimic.masked import contexts_of_sentences, contexts_of_words, find_word
-from rarewords.mimic.readings import KnownWords, pool, read, shares
+from rarewords.mimic.readings import KnownWords, pool, read, shares, weighted_mean
 from rarewords.mimic.resembling import Resembling, ngrams
 from tests.architectures import ARCHITECTURES, small_model
 
@@ -172,3 +172,21 @@ def test_a_very_long_sentence_is_cut_without_a_warning(lm):
     assert masked.lengths.tolist() == [64]
     assert masked.rows(np.array([0]))[0][masked.blank[0]] == tokenizer.mask_token_id
     assert [record.getMessage() for record in handler.buffer] == []
+
+
+def test_contexts_that_agree_with_the_judge_count_more(lm, known, masked):
+    readings = read(lm, known, masked)
+    plain = pool(readings, known, masked)
+    assert torch.allclose(plain[0], readings[:2].mean(0), atol=1e-6)
+    assert torch.allclose(plain[1], known.mean)
+    judge = known.mean.repeat(3, 1)
+    judge[0] = readings[0]  # the first word's first context is right
+    judged = pool(readings, known, masked, judge=judge, attention=4.0)
+    cosines = known.directions(readings[:2]) @ known.directions(judge[:1])[0]
+    weights = torch.exp(4 * cosines)
+    expected = (weights[:, None] * readings[:2]).sum(0) / weights.sum()
+    assert torch.allclose(judged[0], expected, atol=1e-5)
+    assert weights[0] > 1.2 * weights[1]
+    assert torch.allclose(judged[1:], plain[1:], atol=1e-6)  # no context, and one alone
+    assert torch.allclose(weighted_mean(readings[:2], known, judge[0], 4.0), expected, atol=1e-5)
+    assert torch.allclose(weighted_mean(readings[:0], known, None, 0.0), known.mean)

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from rarewords import InputError, Query, WordVectors
+from rarewords import InputError, Query, WordVectors, approximate
 from rarewords.mimic.batches import Reader, table_of_sentences
 from rarewords.mimic.measure import DevMeasure
 from rarewords.mimic.mimicking import AttentiveMimicking
 from rarewords.mimic.ngrams import NgramTable
 from rarewords.mimic.readings import KnownWords, lengthened
 from rarewords.mimic.settings import preset
-from rarewords.mimic.train import EpochPlan, TrainingWords
+from rarewords.mimic.train import EpochPlan, TrainingWords, loss_of
 from rarewords.probe.dataset import Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from tests.cli.run import rarewords, refused
@@ -217,6 +217,53 @@ def test_vectors_are_brought_to_a_length_and_keep_their_direction(lm, mimic, sto
     )
     with pytest.raises(InputError, match="scale must be at least 0"):
         mimic.placed(scale=-1)
+
+
+def test_what_the_pieces_say_is_added_at_the_same_length(lm, mimic, store):
+    words = ["city", "kumquat", "televission"]
+    known = KnownWords.of(lm)
+    plain = mimic.infer_words(words, store)
+    ready = WordVectors(words, np.random.default_rng(0).normal(size=(3, lm.dim)).astype(np.float32))
+    mixed = mimic.placed(scale=1.5, pieces=0.6, pieces_alone=0.2)
+    mixed.placing.approximations = ready
+    found = mixed.infer_words(words, store)
+    assert (found.contexts == plain.contexts).all()
+    assert 0 in found.contexts.tolist()
+    weights = torch.tensor([0.6 if count else 0.2 for count in found.contexts])
+    model, pieces = (known.directions(torch.from_numpy(one.matrix)) for one in (plain.vectors, ready))
+    expected = known.at(model + weights[:, None] * pieces, 1.5)
+    assert torch.allclose(torch.from_numpy(found.vectors.matrix), expected, atol=1e-5)
+    made = mimic.placed(scale=1.0, pieces=1.0).infer("kumquat", ["A kumquat is a fruit."])
+    own = torch.from_numpy(approximate(lm, ["kumquat"]).vectors["kumquat"])[None]
+    near = known.directions(own) @ known.directions(torch.from_numpy(made.vector)[None]).T
+    far = known.directions(own) @ known.directions(torch.from_numpy(plain.vectors["kumquat"])[None]).T
+    assert near > far + 0.3  # without approximations made beforehand they are made
+    with pytest.raises(InputError, match="set a scale"):
+        preset("am+context", pieces=0.5)
+    with pytest.raises(InputError, match="loss must be one of"):
+        preset("am+context", loss="absolute")
+
+
+def test_a_cosine_loss_looks_at_directions_from_the_mean_alone(lm, store):
+    rng = np.random.default_rng(0)
+    vectors, targets, origin = (
+        torch.from_numpy(rng.normal(size=(n, 6)).astype(np.float32)) for n in (3, 3, 1)
+    )
+    cosine = preset("am", loss="cosine")
+    expected = 1 - np.mean(
+        [
+            float((v - origin[0]) @ (t - origin[0]) / ((v - origin[0]).norm() * (t - origin[0]).norm()))
+            for v, t in zip(vectors, targets, strict=True)
+        ]
+    )
+    assert loss_of(vectors, targets, cosine, origin[0]) == pytest.approx(expected, abs=1e-5)
+    farther = origin + 3 * (vectors - origin)
+    assert loss_of(farther, targets, cosine, origin[0]) == pytest.approx(expected, abs=1e-5)
+    squared = loss_of(vectors, targets, preset("am"), origin[0])
+    assert squared == pytest.approx(float((vectors - targets).pow(2).mean()), rel=1e-5)
+    learned = AttentiveMimicking.fit(lm, store, None, preset("am+pieces", min_count=60, epochs=3))
+    assert learned.history[-1].loss < learned.history[0].loss < 1.05
+    assert learned.settings.scale == 2.0
 
 
 def test_dev_is_measured_between_epochs(lm, store):

@@ -15,6 +15,7 @@ from rarewords import InputError, OtaSettings, approximate
 from rarewords.corpus.engine import engine_for
 from rarewords.ota import Approximator
 from rarewords.ota.behaviour import answer_overlap, held_out_distance
+from rarewords.ota.condense import condense
 from rarewords.ota.evaluate import compare, marks_up_to, measure, one_piece_words
 from rarewords.vectors import WordVectors
 
@@ -212,3 +213,24 @@ def test_spread_over_processes_the_vectors_are_the_same(lm, monkeypatch):
         there = approximate(lm, WORDS[:4], settings, engine=engine)
     assert there.vectors.words == here.vectors.words
     assert np.allclose(there.vectors.matrix, here.vectors.matrix, atol=1e-5)
+
+
+def test_condensing_makes_the_model_compute_as_with_word_slash_vector(lm):
+    words = ["kumquat", "persimmon", "lime"]
+    pieces = lm.tokens.pieces_of(words)
+    vectors = lm.embeddings[[lm.whole_words[word] for word in ("orange", "apple", "fruit")]].clone()
+    made = condense(lm, pieces, vectors, 40)
+    single = torch.cat([condense(lm, [one], vectors[[row]], 40) for row, one in enumerate(pieces)])
+    assert torch.allclose(made, single, atol=2e-3)  # batches change nothing
+    objective = Approximator(lm, SMALL)._averaged
+    counters = torch.arange(500, 508)
+
+    def distance(word, vector):
+        shown = torch.tensor([[*pieces[word], *lm.pieces("/"), 0]])
+        keys = torch.tensor([7])
+        targets = objective.targets(shown, keys, counters, vectors[[word]])
+        return float(objective.distance(vector[None], targets, keys, counters))
+
+    for word in range(3):
+        assert distance(word, made[word]) < 0.9 * distance(word, vectors[word])
+    assert condense(lm, [], vectors[:0], 10).shape == (0, lm.dim)
