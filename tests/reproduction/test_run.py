@@ -204,7 +204,7 @@ def test_ready_made_targets_are_used(done, lm, store, settings, tmp_path):
     (stage,) = tmp_path.glob("one-token-approximation-*")
     assert list(WordVectors.load(stage / "vectors.safetensors")) == [ready.words[0]]
     np.testing.assert_allclose(made[ready.words[0]], ready[ready.words[0]], atol=1e-5)
-    other = WordVectors(["kumquat"], np.ones((1, 768), np.float32))
+    other = WordVectors(["kumquat"], np.ones((1, lm.dim), np.float32), {"fingerprint": "0" * 16})
     with pytest.raises(InputError, match="made for another model"):
         Laboratory(lm, store, Dataset.load(), settings, Workshop(tmp_path), other)
 

@@ -45,7 +45,8 @@ from rarewords.vectors import WordVectors
 if TYPE_CHECKING:
     from rarewords.corpus.engine import Engine
 
-_WORDS_AT_ONCE = 1024
+# A chunk of words takes a pass over the store and batches of its own; small ones leave a GPU waiting.
+_WORDS_AT_ONCE, _WORDS_AT_ONCE_ON_GPU = 1024, 16_384
 _WORDS_SEEN = 100_000  # of the text: they show nearly all pieces
 
 
@@ -140,7 +141,8 @@ class WordLearner:
         from rarewords.mimic.spread import inferred_parts
 
         words = list(dict.fromkeys(words))
-        chunks = [words[at : at + _WORDS_AT_ONCE] for at in range(0, len(words), _WORDS_AT_ONCE)]
+        most = _WORDS_AT_ONCE if self.lm.device.type == "cpu" or engine else _WORDS_AT_ONCE_ON_GPU
+        chunks = [words[at : at + most] for at in range(0, len(words), most)]
         parts = inferred_parts(self, chunks, store, limit, None if cache is None else Path(cache), engine)
         vectors = np.concatenate([np.zeros((0, self.lm.dim), np.float32), *(part[0] for part in parts)])
         share = np.concatenate([np.zeros(0, np.float32), *(part[1] for part in parts)])

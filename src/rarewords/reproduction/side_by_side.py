@@ -35,11 +35,24 @@ def helpers(jobs: int, parts: Sequence[str], options: Mapping[str, Any], folder:
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f"helper-{number}.log"
             log = stack.enter_context(path.open("w", encoding="utf-8"))
-            command = [sys.executable, "-m", "rarewords", "reproduce", *share, *_given(options)]
+            given = _given({**options, "device": device_of(number, str(options["device"]))})
+            command = [sys.executable, "-m", "rarewords", "reproduce", *share, *given]
             process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
             stack.callback(_end, process, share)
             message(f"Made ahead by a helper: {', '.join(share)}; its log is {path}")
         yield
+
+
+def device_of(number: int, asked: str, gpus: int | None = None) -> str:
+    """The device of a helper: where there are several GPUs and none was named, each helper has its own.
+
+    >>> [device_of(number, "auto", gpus=2) for number in (1, 2)], device_of(1, "cuda:3", gpus=4)
+    (['cuda:1', 'cuda:0'], 'cuda:3')
+    """
+    import torch
+
+    found = torch.cuda.device_count() if gpus is None else gpus
+    return f"cuda:{number % found}" if asked in ("auto", "cuda") and found > 1 else asked
 
 
 def _given(options: Mapping[str, Any]) -> list[str]:
