@@ -5,8 +5,9 @@
         [--scales 0 1 1.4]
 
 For each configuration one training of 10 epochs, evaluated on dev after 5 and after 10. For those named by
-``--test`` the vectors after the last epoch are evaluated on all entries. ``--scales`` are lengths the vectors
-are brought to (``MimicSettings.scale``; 0 as they are), each measured. Results go to OUT, one line a
+``--test`` the vectors after the last epoch are evaluated on all entries, and on test. ``--scales`` are
+lengths the vectors are brought to (``MimicSettings.scale``; 0 as they are), each measured. Models named by
+``--save`` are kept as int8, and measured on dev once more as they were saved. Results go to OUT, one line a
 measurement in ``ablation.jsonl``, written as they come, so that a cut-off run loses little.
 """
 
@@ -23,14 +24,14 @@ import torch
 
 from rarewords import LanguageModel, WordVectors, progress
 from rarewords.corpus.store import Store
-from rarewords.mimic.mimicking import InferredWords, PreparedContexts
+from rarewords.mimic.mimicking import AttentiveMimicking, InferredWords, PreparedContexts
 from rarewords.mimic.readings import lengthened
 from rarewords.mimic.settings import MimicSettings, preset
 from rarewords.mimic.train import EpochReport
 from rarewords.probe.dataset import BANDS, Dataset, FrequencyBounds
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.reproduction.configurations import CONFIGURATIONS, train_configuration
-from rarewords.reproduction.results import flat_figures
+from rarewords.reproduction.results import flat_figures, of_set
 
 
 def main() -> None:
@@ -48,6 +49,7 @@ def main() -> None:
     parser.add_argument("--test", nargs="*", default=["am+context"])
     parser.add_argument("--bands", nargs="+", default=list(BANDS), help="frequencies --test asks for")
     parser.add_argument("--scales", nargs="+", type=float, default=[0.0])
+    parser.add_argument("--ngram-limit", type=int, default=0, help="keep at most so many n-grams")
     parser.add_argument("--save", nargs="*", default=[], help="configurations whose mimic model is kept")
     asked = parser.parse_args()
     torch.set_float32_matmul_precision("high")
@@ -81,7 +83,16 @@ def main() -> None:
     for seed in asked.seeds:
         for configuration in asked.configurations:
             base, changes = CONFIGURATIONS[configuration]
-            settings = preset(base, **{**changes, "epochs": asked.epochs, "seed": seed, "held_out": 0.02})
+            settings = preset(
+                base,
+                **{
+                    **changes,
+                    "epochs": asked.epochs,
+                    "seed": seed,
+                    "held_out": 0.02,
+                    "ngram_limit": asked.ngram_limit,
+                },
+            )
             run = Run(lm, store, dataset, prepared, dev, keywords, asked, name, configuration, settings)
             run.train(targets)
 
@@ -130,8 +141,18 @@ class Run:
                 result = evaluate(self.lm, self.dataset, settings, vectors=vectors, label=label)
                 result.save(self.asked.out / f"{label}.json.gz")
                 self.record({**about, "scale": scale, **flat_figures(result)})
+                tested = of_set(result, self.dataset, "test")
+                self.record({**about, "set": "test", "scale": scale, **flat_figures(tested)})
         if self.configuration in self.asked.save:
-            mimic.save_pretrained(self.asked.out / f"{title}-mimic", packed=True)
+            folder = self.asked.out / f"{title}-{self.asked.ngram_limit or 'all'}-mimic"
+            mimic.placed(scale=self.asked.scales[0]).save_pretrained(folder, packed=True)
+            size = sum(path.stat().st_size for path in folder.iterdir())
+            loaded = AttentiveMimicking.from_pretrained(folder, self.lm)
+            made = loaded.infer_words(self.dev, self.store, prepared=self.prepared)
+            settings = EvalSettings(method="vectors", subset="dev")
+            result = evaluate(self.lm, self.dataset, settings, vectors=made.vectors)
+            about = {"set": "dev", "packed": size, "scale": self.asked.scales[0]}
+            self.record({**about, "epoch": self.settings.epochs, **flat_figures(result)})
 
     def measure(self, report: EpochReport, made: InferredWords) -> None:
         settings = EvalSettings(method="vectors", subset="dev")
@@ -143,6 +164,8 @@ class Run:
 
     def record(self, values: dict[str, Any]) -> None:
         about = {"model": self.name, "configuration": self.configuration, "seed": self.settings.seed}
+        if self.settings.ngram_limit:
+            about["ngram_limit"] = self.settings.ngram_limit
         record(self.asked.out, {**about, **values})
 
 

@@ -4,7 +4,8 @@
         [--paper 4000]
 
 All keywords of dev of several pieces are approximated anew for each number of steps of preset ``fast``,
-and for each number of iterations of preset ``paper``. One line a measurement goes to OUT/NAME.jsonl.
+and for each number of iterations of preset ``paper``. One line a measurement goes to
+OUT/NAME-steps.jsonl.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def main() -> None:
     progress.enable()
     lm, dataset = LanguageModel.from_pretrained(asked.model), Dataset.load()
     words = list(dict.fromkeys(entry.word.text for entry in dataset if entry.subset == "dev"))
-    path = asked.out / f"{asked.name or Path(asked.model).name}.jsonl"
+    path = asked.out / f"{asked.name or Path(asked.model).name}-steps.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
 
     def measure(about: dict[str, object], vectors: WordVectors | None) -> None:

@@ -211,6 +211,10 @@ def infer(
     reading: Annotated[
         bool, typer.Option("--reading", help="Without any training: what the model reads in the contexts.")
     ] = False,
+    am: Annotated[
+        bool,
+        typer.Option("--am", help="The attentive mimicking model that ships for the bundled language model."),
+    ] = False,
     model: Model = "default",
     contexts: Annotated[int | None, typer.Option(min=1, help="Use at most so many contexts a word.")] = None,
     scale: Annotated[
@@ -244,8 +248,8 @@ def infer(
 
     By default the language model reads the contexts itself, with the matrix that ships for the bundled model
     or a learner given with `--mimic`. A word without contexts gets its vector from its spelling; a word that
-    has neither is named and left out. Vectors of the paper's presets are shorter than embeddings; with
-    `--scale 1.4` they say more to the model.
+    has neither is named and left out. With `--am` attentive mimicking makes them, less good and much faster.
+    Vectors of the paper's presets are shorter than embeddings; with `--scale 1.4` they say more to the model.
 
     Example: `rarewords mimic infer --words rare.txt --corpus wiki.store --out rare.safetensors`
     """
@@ -255,15 +259,17 @@ def infer(
     from rarewords.corpus.engine import engine_for
     from rarewords.corpus.store import Store
     from rarewords.errors import InputError
+    from rarewords.mimic.files import bundled_mimic
     from rarewords.mimic.learner_files import is_learner
     from rarewords.mimic.mimicking import AttentiveMimicking, check_made_for
     from rarewords.mimic.reading_cache import beside
     from rarewords.vectors import open_vectors, read_words
 
-    if reading and mimic is not None:
-        raise InputError("--reading does without training, --mimic names what was trained; use one of them")
+    if [reading, am, mimic is not None].count(True) > 1:
+        raise InputError("--reading, --am and --mimic each say what makes the vectors; use one of them")
     asked, store = read_words(words), Store.open(corpus)
     lm = LanguageModel.from_pretrained(model, device=device)
+    mimic = bundled_mimic(lm.fingerprint) if am else mimic
     ready = None if approximations is None else open_vectors(approximations)
     check_made_for(lm, ready, "approximations")
     changes = {name: value for name, value in {"scale": scale, "pieces": pieces}.items() if value is not None}

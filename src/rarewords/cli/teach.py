@@ -48,7 +48,7 @@ def teach(
     sentences: Annotated[int, typer.Option(help="Make a vector from at most so many sentences.", min=1)] = 32,
     method: Annotated[
         str | None,
-        typer.Option(help="`auto`: the best there is for the model. `am`: the mimic model given by --mimic."),
+        typer.Option(help="`auto`: the best there is for the model. `am`: attentive mimicking, much faster."),
     ] = None,
     mimic: Annotated[
         Path | None, typer.Option(help="A folder made by `rarewords mimic train`, of any preset.")

@@ -59,6 +59,22 @@ def write_mimic(
         )
 
 
+def bundled_mimic(fingerprint: str) -> Path:
+    """The attentive mimicking model that ships for the bundled language model, if that is the one."""
+    from importlib.resources import files
+
+    folder = Path(str(files("rarewords") / "assets" / "minilm-am"))
+    if (
+        not (folder / "config.json").is_file()
+        or read_json(folder / "config.json")["fingerprint"] != fingerprint
+    ):
+        raise InputError(
+            "a mimic model ships for the bundled language model alone; train one with rarewords mimic train "
+            "--preset am+context and give its folder with --mimic"
+        )
+    return folder
+
+
 def read_mimic(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor], NgramTable, WordVectors | None]:
     """Read a mimic model: its config, its weights, its n-grams and the vectors it was trained to mimic."""
     from safetensors.torch import load_file

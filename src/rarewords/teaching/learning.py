@@ -14,6 +14,7 @@ import numpy as np
 from rarewords.errors import InputError
 from rarewords.files import file_digest
 from rarewords.lm import LanguageModel, Query
+from rarewords.mimic.files import bundled_mimic
 from rarewords.mimic.mimicking import AttentiveMimicking, Inferred
 from rarewords.probe.patterns import patterns_for
 from rarewords.progress import Bar, progress
@@ -63,9 +64,7 @@ def open_learner(
 
     trained_reader = mimic is not None and is_learner(Path(mimic))
     if settings.method == "am" and not trained_reader:
-        if mimic is None:
-            raise InputError("the method am needs a mimic model: --mimic FOLDER, from rarewords mimic train")
-        folder = Path(mimic)
+        folder = bundled_mimic(lm.fingerprint) if mimic is None else Path(mimic)
         loaded = AttentiveMimicking.from_pretrained(folder, lm)
         files = [file_digest(folder / name) for name in ("config.json", "model.safetensors", "ngrams.txt")]
         return loaded, content_key("am", files)
