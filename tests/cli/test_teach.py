@@ -76,7 +76,6 @@ def test_mistakes_are_one_line(text, tmp_path):
     assert "does not exist" in wrong("--text", tmp_path / "nothing.txt")
     assert "does not exist" in wrong("--text", text, "--words", tmp_path / "nothing.txt")
     assert "mix must be one of" in wrong("--text", text, "--mix", "both")
-    assert "needs a mimic model" in wrong("--text", text, "--method", "am")
     assert "is not a mimic model" in wrong("--text", text, "--mimic", tmp_path)
     assert "no config.json" in wrong("--text", text, "--model", tmp_path)
     assert "is a file, not a folder" in refused("-q", "teach", "--text", text, "--out", text)

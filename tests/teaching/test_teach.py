@@ -254,6 +254,8 @@ def test_a_mimic_model_of_ones_own_makes_the_vectors(text, lm, tmp_path):
     assert {one.word for one in taught.words} == set(WORDS)
     assert all(0 < one.context_share <= 1 for one in taught.words)
     assert taught.settings.method == "am"
+    shipped = teach([], tmp_path / "shipped", words=WORDS, corpus=store.path, settings=chosen, model=lm)
+    assert {one.word for one in shipped.words} == set(WORDS)  # without a folder, the one that ships
 
 
 def test_two_processes_do_not_teach_the_same_folder(text, lm, tmp_path):

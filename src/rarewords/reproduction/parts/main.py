@@ -156,15 +156,12 @@ def _corruption(comparison: Mapping[str, Any]) -> tuple[Check, ...]:
         return ()
     gains = {one: cell_of(comparison, one, "rare")["mrr"][1]["difference"] for one in present}  # type: ignore[index]
     nouns = {one: gain for one, gain in gains.items() if one in ("hypernym", "cohyponym")}
-    cell = cell_of(comparison, "corruption", "rare")
-    assert cell is not None
-    before, after = cell["mrr"][0]["mean"], cell["mrr"][1]["mean"]
+    others = ", ".join(f"{relation_title(one)} {signed(gain)}" for one, gain in nouns.items())
     return (
+        _gain(comparison, "corruption", "rare", significant=True),
         Check(
-            f"{figure(before)} → {figure(after)} ({signed(after - before)}; "
-            + ", ".join(f"{relation_title(one)} {signed(gain)}" for one, gain in nouns.items())
-            + ")",
-            after > before and all(gains["corruption"] > gain for gain in nouns.values()),
+            f"corruption {signed(gains['corruption'])}, {others}",
+            gains["corruption"] > 0 and all(gains["corruption"] > gain for gain in nouns.values()),
         ),
     )
 
