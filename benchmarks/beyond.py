@@ -6,7 +6,7 @@ One line a measurement goes to OUT/NAME.jsonl as it comes. The combinations are 
 single vector and the best use of a slash, by the rule of ``score``, are then measured on all entries, the
 former for every seed, with the two controls of the slash, and on dev by the number of contexts. All keywords
 get vectors, as in the paper; with ``--several`` those of one piece keep their embedding. A word without
-contexts goes by its spelling in every combination.
+contexts goes by its spelling, and by its pieces with a weight of .5, in every combination.
 """
 
 from __future__ import annotations
@@ -60,15 +60,13 @@ class Words:
     def sources(self, learner: WordLearner, reading: str, limit: int | None = None) -> Sources:
         names = ("masked", "shown") if reading == "both" else (reading,)
         attention, known = learner.settings.attention, learner.known
-        pooled = torch.stack(
-            [
-                pool(self.readings[name], known, self.masked, limit, judge=self.pieces, attention=attention)
-                for name in names
-            ]
-        )
+        readings = self.readings[names[0]]
+        if len(names) > 1:
+            readings = (readings + self.readings[names[1]]) / 2
+        pooled = pool(readings, known, self.masked, limit, judge=self.pieces, attention=attention)
         counts = torch.from_numpy(self.masked.counts).to(learner.lm.device)
         counts = counts if limit is None else counts.clamp(max=limit)
-        return Sources(pooled.mean(0), counts, self.spelling, self.resemblance, self.pieces)
+        return Sources(pooled, counts, self.spelling, self.resemblance, self.pieces)
 
 
 class Trial:
@@ -301,12 +299,21 @@ def main() -> None:
     parser.add_argument(
         "--cheap", action="store_true", help="choose one vector without gradient steps a word"
     )
-    parser.add_argument("--combinations", nargs="+", help="only these, and nothing that takes gradient steps")
+    parser.add_argument(
+        "--combinations", nargs="+", help="only these, without refinement and am+readings; at least one slash"
+    )
     parser.add_argument("--approximations", type=Path, help="of the pieces, made by `rarewords ota`")
     parser.add_argument(
         "--save", type=Path, help="keep the learner of the first seed, with the chosen settings"
     )
     asked = parser.parse_args()
+    named = asked.combinations or list(COMBINATIONS)
+    unknown = [name for name in named if name not in COMBINATIONS]
+    if unknown:
+        parser.error(f"no combination {unknown[0]!r}; they are in beyond_combinations.py")
+    alone = [name for name in named if not COMBINATIONS[name][3]]
+    if len(alone) == len(named) or not [n for n in alone if not (asked.cheap and takes_steps(n))]:
+        parser.error("name at least one combination with a slash and one without to choose from")
     torch.set_float32_matmul_precision("high")
     progress.enable()
     asked.out.mkdir(parents=True, exist_ok=True)

@@ -145,13 +145,14 @@ class Run:
                 self.record({**about, "set": "test", "scale": scale, **flat_figures(tested)})
         if self.configuration in self.asked.save:
             folder = self.asked.out / f"{title}-{self.asked.ngram_limit or 'all'}-mimic"
-            mimic.placed(scale=self.asked.scales[0]).save_pretrained(folder, packed=True)
+            scale = self.asked.scales[0] or mimic.settings.scale
+            mimic.placed(scale=scale).save_pretrained(folder, packed=True)
             size = sum(path.stat().st_size for path in folder.iterdir())
             loaded = AttentiveMimicking.from_pretrained(folder, self.lm)
             made = loaded.infer_words(self.dev, self.store, prepared=self.prepared)
             settings = EvalSettings(method="vectors", subset="dev")
             result = evaluate(self.lm, self.dataset, settings, vectors=made.vectors)
-            about = {"set": "dev", "packed": size, "scale": self.asked.scales[0]}
+            about = {"set": "dev", "packed": size, "scale": scale}
             self.record({**about, "epoch": self.settings.epochs, **flat_figures(result)})
 
     def measure(self, report: EpochReport, made: InferredWords) -> None:

@@ -58,7 +58,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 def model_part(name: str, lines: list[dict[str, Any]], folder: Path) -> list[str]:
     """One model: the chosen ones on test, everything on dev, and the cost."""
-    choice = next(line for line in lines if line["measure"] == "choice")
+    choice = [line for line in lines if line["measure"] == "choice"][-1]
     dataset = Dataset.load()
     results = {key: load(folder / f"{name}-{key}.json.gz", dataset) for key in FINAL}
     rows = [
@@ -137,7 +137,7 @@ def draw(models: dict[str, list[dict[str, Any]]], path: Path) -> None:
 
     drawn, axes = plt.subplots(1, len(models), figsize=(4.6 * len(models), 3.4), squeeze=False)
     for axis, (name, lines) in zip(axes[0], models.items(), strict=True):
-        choice = next(line for line in lines if line["measure"] == "choice")
+        choice = [line for line in lines if line["measure"] == "choice"][-1]
         numbers = [line for line in lines if line["measure"] == "number"]
         about = next(line for line in lines if line["measure"] == "numbers")
         for label, title, colour in (
@@ -174,13 +174,14 @@ with a store of the Wikipedia and encyclopaedia text (71 million words), at most
 H200 shared with other runs. All keywords get vectors, those of one piece included, as in the paper; entries
 without any context are included. `masked` and `shown` say how contexts are read, `both` is their mean; `A`
 is the fitted matrix (without it the identity), `spelling` and `pieces` are weights beside the reading's 1,
-`alone` the weight of the pieces for a word without contexts, `scale` the distance from the mean embedding.
+`alone` the weight of the pieces for a word without contexts (.5 in every row, named or not), `scale` the
+distance from the mean embedding.
 `half A` goes half the way from the reading to what A makes of it; `A split` was fitted on known words split
 into pieces and read as words are read later; `attention` prefers contexts whose reading agrees with the
-pieces; `condensed` are vectors after so many gradient steps towards what `word / <vector>` does; `joint` is
-one matrix over reading, spelling and the approximation of split words' pieces; `refined` are vectors after
-gradient steps on their own sentences; `am+readings` is the paper's model over readings, trained for five
-epochs.
+pieces (with `both` the two readings were weighed apart here; the program weighs their mean); `condensed` are
+vectors after so many gradient steps towards what `word / <vector>` does; `joint` is one matrix over reading,
+spelling and the approximation of split words' pieces; `refined` are vectors after gradient steps on their own
+sentences; `am+readings` is the paper's model over readings, trained for five epochs.
 
 The score chosen by is the mean over rare and medium of the MRR in units of the pieces'. For the bundled
 model one vector is chosen with `--cheap`, among combinations that take no gradient steps for a word: it must

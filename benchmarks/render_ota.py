@@ -76,11 +76,11 @@ def steps_part(models: dict[str, Path]) -> list[str]:
         lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
         pieces = next(line for line in lines if line["preset"] == "pieces")
         for line in lines:
-            made = (
-                "pieces"
-                if line is pieces
-                else f"{line['averaging_steps']} steps, rate {line['averaging_rate']:g}"
-            )
+            made = "pieces"
+            if line["preset"] == "fast":
+                made = f"{line['averaging_steps']} steps, rate {line['averaging_rate']:g}"
+            elif line["preset"] == "paper":
+                made = f"preset paper, {line['iterations']} steps"
             cells = [f"{line[key]:.3f} ({line[key] / pieces[key] - 1:+.0%})" for key in STEP_COLUMNS]
             seconds = f"{line['seconds']:.0f}" if "seconds" in line else ""
             rows.append(f"| {name.removesuffix('-steps')} | {made} | {' | '.join(cells)} | {seconds} |")

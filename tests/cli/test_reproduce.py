@@ -1,6 +1,11 @@
 """``rarewords reproduce``: a part by itself, machine-readable output, and mistakes in one line."""
 
 import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 from rarewords.reproduction.settings import SAMPLES
 from tests.cli.run import rarewords, refused
@@ -52,3 +57,29 @@ def test_helpers_make_stages_ahead(store, tmp_path):
     made = log.count(": beginning") + done.stderr.count(": beginning")
     assert made == len(list((out / "stages").glob("*/stage.json")))  # nothing twice
     assert "--jobs 3" in (out / "report.html").read_text("utf-8")
+    assert "made by another process" in done.stderr or log.count(": beginning") == 0
+    costs = (out / "tables" / "costs.md").read_text("utf-8")
+    assert "earlier run" not in costs  # what a helper made was made now
+
+
+def test_a_helper_ends_when_the_run_is_gone():
+    helper = (
+        "import os, time; from rarewords.reproduction.side_by_side import end_with; "
+        "end_with(os.getppid()); print('ready', flush=True); time.sleep(60)"
+    )
+    run = (
+        "import subprocess, sys; helper = subprocess.Popen([sys.executable, '-c', sys.argv[1]], "
+        "stdout=subprocess.PIPE); helper.stdout.readline(); print(helper.pid)"
+    )
+    done = subprocess.run([sys.executable, "-c", run, helper], capture_output=True, text=True, check=True)
+    number = int(done.stdout)
+    for _ in range(100):
+        try:
+            os.kill(number, 0)
+        except ProcessLookupError:
+            return
+        state = Path(f"/proc/{number}/stat")
+        if not state.exists() or state.read_text("utf-8").rpartition(")")[2].split()[0] == "Z":
+            return  # ended; nobody may have asked how
+        time.sleep(0.1)
+    raise AssertionError("the helper lives on")

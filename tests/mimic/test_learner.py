@@ -11,6 +11,8 @@ from rarewords import InputError, LanguageModel, Query, WordLearner, WordVectors
 from rarewords.corpus.engine import engine_for
 from rarewords.mimic.fitting import ridge
 from rarewords.mimic.learner_settings import LearnerSettings
+from rarewords.mimic.reading_cache import ReadingCache
+from rarewords.mimic.spread import _shards, learn_shard
 from rarewords.ota.condense import condense
 from tests.architectures import small_model
 from tests.cli.run import rarewords, refused
@@ -190,3 +192,39 @@ def test_attention_follows_the_pieces_and_condensing_the_slash(lm, store, quick,
     assert not torch.allclose(alone, condensed, atol=1e-3)
     with pytest.raises(InputError, match="must not be negative"):
         LearnerSettings(condense=-1)
+
+
+def test_a_word_without_known_pieces_goes_without_them(learner):
+    made = learner.with_settings(pieces=0.3).infer_each([("televissi☃n", []), ("televission", [])])
+    assert all(np.isfinite(one.vector).all() for one in made)
+
+
+def test_parts_are_kept_in_one_size_however_many_words_are_read_at_once(tmp_path):
+    words = [f"word{number}" for number in range(2500)]
+    asked = []
+
+    def make(some):
+        asked.append(list(some))
+        numbers = np.array([int(word.removeprefix("word")) for word in some])
+        return np.stack([numbers, numbers + 0.5], axis=1).astype(np.float32), numbers % 7
+
+    cache = ReadingCache(tmp_path, {"model": "x"})
+    cache.get(words[1024:2048], make)  # as a CPU reads
+    reading, counts = cache.get(words, make)  # as a GPU does
+    assert [len(some) for some in asked] == [1024, 1476]
+    assert reading[:, 0].tolist() == list(range(2500))
+    assert counts.tolist() == [number % 7 for number in range(2500)]
+    assert np.array_equal(cache.get(words, make)[0], reading)
+    assert len(asked) == 2
+    assert len(list(tmp_path.glob("*.npz"))) == 3
+
+
+def test_workers_get_the_approximations_of_their_words(learner, store):
+    ready = WordVectors(["kumquat", "samosa"], np.ones((2, learner.lm.dim), np.float32))
+    given = learner.with_settings(pieces=0.5)
+    given.approximations = ready
+    with engine_for("local", 1, None) as engine:
+        shards = _shards(given, [["kumquat", "city"], ["samosa"]], store, None, None, engine)
+    assert [shard.approximations.words for shard in shards] == [["kumquat"], ["samosa"]]
+    vectors, _, _ = learn_shard(shards[0])
+    assert np.allclose(vectors, given.infer_some(["kumquat", "city"], store)[0], atol=1e-5)

@@ -139,12 +139,26 @@ def test_the_commands_train_infer_and_name_mistakes(store, tmp_path):
     short = WordVectors.load(out)["kumquat"]
     rarewords("-q", *infer, "--out", out, "--scale", 1.5)
     assert not np.allclose(short, WordVectors.load(out)["kumquat"], atol=0.01)
+    (tmp_path / "words.txt").write_text("city\n")  # it has contexts
+    found = []
+    for changes in ([], ["--pieces", 0.6], ["--pieces", 0]):
+        rarewords("-q", *infer, "--out", out, *changes)
+        found.append(np.array(WordVectors.load(out)["city"]))
+    assert not np.allclose(found[0], found[1], atol=0.01)
+    assert np.allclose(found[0], found[2], atol=1e-5)
     assert "is not a mimic model" in refused(
         "-q", "mimic", "infer", "--mimic", tmp_path, *infer[4:], "--out", out
     )
     assert "not a store" in refused(
         "-q", "mimic", "train", "--preset", "am", "--corpus", tmp_path, "--out", tmp_path / "x", "--no-ota"
     )
+
+
+def test_the_command_trains_over_readings_without_more_options(store, tmp_path):
+    out = tmp_path / "readings"
+    options = ["--preset", "am+readings", "--min-count", 300, "--epochs", 1, "--contexts", 2]
+    done = rarewords("-q", "mimic", "train", "--corpus", store.path, "--out", out, *options)
+    assert "trained, epoch 1" in done.stdout
 
 
 def test_a_killed_training_goes_on_and_ends_the_same(store, tmp_path):

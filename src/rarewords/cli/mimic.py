@@ -94,7 +94,8 @@ def train(
     Preset `readings` lets the language model read the contexts itself and fits one matrix, in closed form, on
     words the model knows. `am` and `am+context` are the paper's: they learn from words with a count of at
     least 100; the vector of a word of one piece is the model's own, that of a word of several pieces comes
-    from `--targets`. An interrupted training goes on where it stopped.
+    from `--targets`. `am+pieces` is the same with a loss of its own, and adds what the pieces say to the
+    vectors (`--pieces`, with a `--scale`). An interrupted training goes on where it stopped.
 
     Example: `rarewords mimic train --corpus wiki.store --out learner`
 
@@ -134,7 +135,7 @@ def train(
         foreign = [name for name, yes in given.items() if yes]
         if foreign:
             raise InputError(
-                f"{foreign[0]} belongs to the presets am and am+context; add --preset am+context"
+                f"{foreign[0]} belongs to the presets am, am+context and am+pieces; add --preset am+context"
             )
         _fit_readings(corpus, out, model, min_count, contexts, seed, split, device, as_json)
         return
@@ -151,9 +152,9 @@ def train(
         "form": not no_form,
         "context": not no_context,
         "attention": not no_attention,
-        "centre": centre,
         "seed": seed,
     }
+    changes |= {"centre": True} if centre else {}
     optional = {
         "epochs": epochs,
         "min_count": min_count,
@@ -171,7 +172,11 @@ def train(
     lm = LanguageModel.from_pretrained(model, device=device)
     checkpoint = out.with_name(out.name + ".training")
     store = Store.open(corpus)
+    mimicked = open_vectors(targets) if targets else None
     measured = DevMeasure(lm, store, dev_every) if dev_every else None
+    ready = mimicked
+    if measured is not None and settings.pieces:  # once, not at every measurement
+        ready = measured.approximations(mimicked)
 
     def after_epoch(report: EpochReport, mimic: AttentiveMimicking) -> None:
         progress.message(_epoch_line(vars(report)))
@@ -181,10 +186,11 @@ def train(
     fitted = AttentiveMimicking.fit(
         lm,
         store,
-        open_vectors(targets) if targets else None,
+        mimicked,
         settings,
         checkpoint=checkpoint,
         contexts_kept=contexts,
+        approximations=ready,
         after_epoch=after_epoch,
     )
     fitted.save_pretrained(out, packed=packed)
@@ -277,6 +283,8 @@ def infer(
         if workers > 1 or engine != "local":
             raise InputError("--workers and --engine are for readings; mimicking itself takes no time")
         trained = AttentiveMimicking.from_pretrained(mimic, lm)
+        if 0 in (scale, pieces):  # without a length, or without pieces, there is nothing to add
+            changes |= {"pieces": 0.0, "pieces_alone": 0.0}
         trained = trained.placed(**changes)
         trained.placing.approximations = ready
         done = trained.infer_words(asked, store, limit=contexts)

@@ -48,6 +48,7 @@ def reproduce(
     ] = 1,
     device: Device = "auto",
     as_json: AsJson = False,
+    helper_of: Annotated[int | None, typer.Option(hidden=True, help="The process this one helps.")] = None,
 ) -> None:
     """Run the paper's experiments and write `report.html`, with figures, tables and raw results.
 
@@ -64,13 +65,15 @@ def reproduce(
     from rarewords.reproduction.run import check_parts, command_line
     from rarewords.reproduction.run import reproduce as run
     from rarewords.reproduction.settings import ReproduceSettings
-    from rarewords.reproduction.side_by_side import helpers
+    from rarewords.reproduction.side_by_side import end_with, helpers
     from rarewords.vectors import open_vectors
 
     if quick and sample not in (None, "quick"):
         raise InputError(f"--quick and --sample {sample} exclude each other")
     asked = parts or ["all"]
     check_parts(asked)
+    if helper_of is not None:
+        end_with(helper_of)
     size = sample or ("quick" if quick else "full")
     settings = ReproduceSettings.sized(size, seed=seed, seeds=seeds, ota_preset=ota_preset)
     store, dataset = Store.open(corpus), Dataset.load(data)
@@ -103,6 +106,7 @@ def reproduce(
             dataset=dataset,
             targets=ready,
             learner=own,
+            report=helper_of is None,
             command=command_line(["all"] if asked == ["report"] else asked, options),
         )
     if as_json:

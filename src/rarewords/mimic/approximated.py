@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.mimic.readings import KnownWords
 from rarewords.vectors import WordVectors
@@ -31,7 +32,10 @@ def approximations_of(
     result = known.mean.repeat(len(words), 1)
     asked = list(dict.fromkeys(word for word, yes in zip(words, wanted, strict=True) if yes))
     missing = [word for word in asked if ready is None or word not in ready]
-    made = approximate(lm, missing, keep_single=True).vectors if missing else None
+    try:
+        made = approximate(lm, missing, keep_single=True).vectors if missing else None
+    except InputError:  # none of them has pieces the model knows
+        made = None
     rows, chosen = [], []
     for row, word in enumerate(words):
         found = next((one for one in (ready, made) if one is not None and word in one), None)

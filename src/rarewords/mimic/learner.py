@@ -33,7 +33,7 @@ from rarewords.mimic.learner_files import bundled_learner, read_learner, write_l
 from rarewords.mimic.learner_settings import LearnerSettings
 from rarewords.mimic.masked import MaskedContexts, contexts_of_sentences, contexts_of_words
 from rarewords.mimic.mimicking import Inferred, InferredWords
-from rarewords.mimic.reading_cache import ReadingCache
+from rarewords.mimic.reading_cache import WORDS_PER_PART, ReadingCache
 from rarewords.mimic.readings import KnownWords, pool, read, shares, weighted_mean
 from rarewords.mimic.resembling import Resembling
 from rarewords.mimic.sources import Sources, is_joint, joint_inputs, weigh
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rarewords.corpus.engine import Engine
 
 # A chunk of words takes a pass over the store and batches of its own; small ones leave a GPU waiting.
-_WORDS_AT_ONCE, _WORDS_AT_ONCE_ON_GPU = 1024, 16_384
+_WORDS_AT_ONCE, _WORDS_AT_ONCE_ON_GPU = WORDS_PER_PART, 16 * WORDS_PER_PART
 _WORDS_SEEN = 100_000  # of the text: they show nearly all pieces
 
 
@@ -163,12 +163,12 @@ class WordLearner:
         """
         most = min(self.settings.contexts, limit or self.settings.contexts)
 
-        def make() -> tuple[np.ndarray, np.ndarray]:
-            masked = contexts_of_words(self.lm.tokens, store, words, limit=most, length=self._length())
-            return self._pooled(words, masked).cpu().numpy(), masked.counts
+        def make(missing: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+            masked = contexts_of_words(self.lm.tokens, store, missing, limit=most, length=self._length())
+            return self._pooled(missing, masked).cpu().numpy(), masked.counts
 
-        how = f" attention {self.settings.attention:g}" if self.settings.attention else ""
-        kept = self._cache(cache, store, most, self.settings.reading + how)
+        # What is kept are mean readings; with attention they depend on the pieces' vectors as well.
+        kept = self._cache(None if self.settings.attention else cache, store, most, self.settings.reading)
         reading, counts = kept.get(words, make)
         read_means = torch.from_numpy(reading).to(self.lm.device)
         vectors, share = self.combine(self._sources(words, read_means, counts))
@@ -229,7 +229,8 @@ class WordLearner:
         with progress("Reading", total=len(chosen), unit="words") as bar:
             for at in range(0, len(chosen), _WORDS_AT_ONCE):
                 some = chosen[at : at + _WORDS_AT_ONCE]
-                parts.append(kept.get(some, partial(learner._read_store, some, store, contexts, splitter))[0])
+                read = partial(learner._read_store, store=store, contexts=contexts, splitter=splitter)
+                parts.append(kept.get(some, read)[0])
                 bar.advance(len(some))
         readings = torch.from_numpy(np.concatenate(parts)).to(lm.device)
         learner._solve(chosen, readings - learner.known.mean)

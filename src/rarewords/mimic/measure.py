@@ -8,10 +8,12 @@ from rarewords.corpus.store import Store
 from rarewords.lm import LanguageModel
 from rarewords.mimic.mimicking import AttentiveMimicking, PreparedContexts
 from rarewords.mimic.train import EpochReport
+from rarewords.ota.run import approximate
 from rarewords.probe.dataset import BANDS, Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.probe.result import ProbeResult
 from rarewords.progress import message
+from rarewords.vectors import WordVectors
 
 
 class DevMeasure:
@@ -30,6 +32,12 @@ class DevMeasure:
         self._words = list(dict.fromkeys(words))
         self._contexts = PreparedContexts(store, self._words)
         self.history: list[dict[str, Any]] = []
+
+    def approximations(self, ready: WordVectors | None = None) -> WordVectors:
+        """One-token approximations of all dev keywords of several pieces, for models that use them."""
+        missing = [word for word in self._words if ready is None or word not in ready]
+        made = approximate(self._lm, missing, keep_single=True).vectors
+        return made if ready is None else ready.merge(made)
 
     def __call__(self, report: EpochReport, mimic: AttentiveMimicking) -> None:
         """Measure, if it is this epoch's turn."""

@@ -14,6 +14,7 @@ import torch
 from rarewords.corpus.store import Store
 from rarewords.mimic.learner_settings import LearnerSettings
 from rarewords.progress import progress
+from rarewords.vectors import WordVectors
 from rarewords.worker import ModelReference
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Shard:
     words: tuple[str, ...]
     limit: int | None
     cache: Path | None
+    approximations: WordVectors | None = None
 
 
 def inferred_parts(
@@ -63,6 +65,7 @@ def inferred_parts(
 def learn_shard(shard: Shard) -> Part:
     """Learn the words of a shard in this process."""
     learner = _learner(shard.model, shard.settings, shard.transform)
+    learner.approximations = shard.approximations
     return learner.infer_some(shard.words, Store.open(shard.store), shard.limit, shard.cache)
 
 
@@ -75,6 +78,7 @@ def _shards(
     engine: Engine,
 ) -> list[Shard]:
     model, transform = ModelReference.of(learner.lm, engine), learner.transform
+    ready = learner.approximations
     return [
         Shard(
             model,
@@ -84,6 +88,7 @@ def _shards(
             tuple(words),
             limit,
             None if cache is None else cache.resolve(),
+            None if ready is None else ready.subset(word for word in words if word in ready),
         )
         for words in chunks
     ]
@@ -96,5 +101,5 @@ def _learner(model: ModelReference, settings: LearnerSettings, transform: bytes 
     lm = model.load()
     matrix = None
     if transform is not None:
-        matrix = torch.from_numpy(np.frombuffer(transform, np.float32).reshape(lm.dim, lm.dim).copy())
+        matrix = torch.from_numpy(np.frombuffer(transform, np.float32).reshape(-1, lm.dim).copy())
     return WordLearner(lm, settings, matrix)

@@ -89,7 +89,7 @@ class Laboratory:
     def identity(self) -> dict[str, Any]:
         """What all results depend on."""
         store = read_json(self.store.path / "store.json")
-        given = None if self._targets is None else _content(self._targets)
+        given = None if self._targets is None else content(self._targets)
         return {
             **self._model,
             "dataset": self.dataset.digest,
@@ -214,7 +214,8 @@ class Laboratory:
             "settings": settings.to_dict(),
             "contexts": self.settings.sample.contexts,
             "epochs": list(epochs),
-            "targets": None if targets is None else _content(targets),
+            "targets": None if targets is None else content(targets),
+            **({"approximations": content(self.approximations)} if settings.pieces else {}),
         }
         everything = list(dict.fromkeys([*self.keywords, *EXAMPLE_WORDS]))
 
@@ -266,7 +267,7 @@ class Laboratory:
             "dataset": dataset.digest,
             "method": settings.method,
             "depth": settings.depth,
-            "vectors": None if vectors is None else _content(vectors),
+            "vectors": None if vectors is None else content(vectors),
         }
 
         def make(folder: Path, work: Path) -> None:
@@ -303,7 +304,8 @@ def load_vectors(path: Path) -> WordVectors:
     return WordVectors(mapped.words, np.array(mapped.matrix), mapped.settings)
 
 
-def _content(vectors: WordVectors) -> str:
+def content(vectors: WordVectors) -> str:
+    """A digest of vectors and their words."""
     summed = hashlib.sha256(_listed(list(vectors.words)).encode())
     summed.update(np.ascontiguousarray(vectors.matrix).view(np.uint8).data if len(vectors) else b"")
     return summed.hexdigest()

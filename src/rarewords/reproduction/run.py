@@ -50,6 +50,7 @@ def reproduce(
     dataset: Dataset | None = None,
     targets: WordVectors | None = None,
     learner: WordLearner | None = None,
+    report: bool = True,
     command: str | None = None,
 ) -> Reproduction:
     """Run experiments of the paper and write their report.
@@ -61,6 +62,7 @@ def reproduce(
     :param settings: the paper's sizes when there are none.
     :param targets: one-token approximations made beforehand.
     :param learner: our own method, for part ``beyond``; the one for this model when none is given.
+    :param report: write it; otherwise only stages and results are made.
     :param command: what was typed, for the report.
     """
     out = Path(out)
@@ -80,11 +82,13 @@ def reproduce(
         kept = {"identity": identities[name], "result": result, "costs": spent, "environment": here}
         write_json(out / "results" / f"{name}.json", kept)
     found = _found(out / "results", identities)
+    if not report:
+        return Reproduction({name: kept["result"] for name, kept in found.items()}, (), out / "report.html")
     if not found:
         raise InputError(f"{out} has no results of this model, text and settings to report on")
     results = {name: kept["result"] for name, kept in found.items()}
     facts = facts_of(lab)
-    report = Report(
+    written = Report(
         facts=facts,
         environment=here if chosen else next(iter(found.values())).get("environment", here),
         settings=settings,
@@ -93,8 +97,8 @@ def reproduce(
         command=command or f"rarewords reproduce {' '.join(chosen) or ALL} --corpus STORE --out DIR",
         dataset=lab.dataset.name,
     )
-    write_json(out / "settings.json", {**lab.identity, "facts": facts, "environment": report.environment})
-    page, claims = write_report(report, out)
+    write_json(out / "settings.json", {**lab.identity, "facts": facts, "environment": written.environment})
+    page, claims = write_report(written, out)
     return Reproduction(results, claims, page)
 
 

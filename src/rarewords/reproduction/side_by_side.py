@@ -7,8 +7,12 @@ costs nothing but time, for a stage that is missing is made by the run.
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -19,6 +23,7 @@ from rarewords.progress import message
 # The run itself goes through the parts in the paper's order and so begins with the curves of approximation,
 # which need nothing from the others.
 _AHEAD = (("methods", "main", "beyond"), ("ablation",))
+_SECONDS_TO_END = 20.0
 
 
 @contextmanager
@@ -36,11 +41,25 @@ def helpers(jobs: int, parts: Sequence[str], options: Mapping[str, Any], folder:
             path = folder / f"helper-{number}.log"
             log = stack.enter_context(path.open("w", encoding="utf-8"))
             given = _given({**options, "device": device_of(number, str(options["device"]))})
+            given += ["--helper-of", str(os.getpid())]
             command = [sys.executable, "-m", "rarewords", "reproduce", *share, *given]
             process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
             stack.callback(_end, process, share)
             message(f"Made ahead by a helper: {', '.join(share)}; its log is {path}")
         yield
+
+
+def end_with(parent: int) -> None:
+    """End this process, a helper, once the run that started it is gone, however that ended."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background
+            os._exit(130)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def device_of(number: int, asked: str, gpus: int | None = None) -> str:
@@ -62,7 +81,11 @@ def _given(options: Mapping[str, Any]) -> list[str]:
 
 def _end(process: subprocess.Popen[bytes], share: Sequence[str]) -> None:
     if process.poll() is None:  # the run has all it needs, or was cut off
-        process.terminate()
-        process.wait()
+        process.send_signal(signal.SIGINT)  # as by Ctrl-C, so that nothing half-written stays
+        try:
+            process.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
     elif process.returncode:
         message(f"The helper for {', '.join(share)} ended with status {process.returncode}")

@@ -27,7 +27,7 @@ class Cost:
     """What a stage took.
 
     :param seconds: without the stages it asked for on its way.
-    :param reused: an earlier run made it; the seconds are that run's.
+    :param reused: an earlier run made it; the seconds are that run's. What a helper made is not reused.
     :param resumed: an earlier run began it, so that its seconds are not all of them.
     """
 
@@ -47,6 +47,7 @@ class Workshop:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.costs: dict[str, Cost] = {}
+        self._began = time.time()
         self._inner = [0.0]
 
     def stage(self, title: str, recipe: Mapping[str, Any], make: Callable[[Path, Path], None]) -> Path:
@@ -73,9 +74,11 @@ class Workshop:
         if not (self.folder / name / _NOTE).is_file():
             return False
         if name not in self.costs:
-            seconds = float(read_json(self.folder / name / _NOTE)["seconds"])
-            self.costs[name] = Cost(title, seconds, reused=True)
-            message(f"{title}: there from an earlier run")
+            note = self.folder / name / _NOTE
+            seconds = float(read_json(note)["seconds"])
+            earlier = note.stat().st_mtime < self._began
+            self.costs[name] = Cost(title, seconds, reused=earlier)
+            message(f"{title}: {'there from an earlier run' if earlier else 'made by another process'}")
         return True
 
     def _make(

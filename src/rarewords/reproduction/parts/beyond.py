@@ -14,7 +14,7 @@ from rarewords.reproduction.claims import Claim
 from rarewords.reproduction.configurations import title_of
 from rarewords.reproduction.document import Block, Figure, Table, Text
 from rarewords.reproduction.figures import draw_main
-from rarewords.reproduction.laboratory import EXAMPLE_WORDS, Laboratory, load_vectors
+from rarewords.reproduction.laboratory import EXAMPLE_WORDS, Laboratory, content, load_vectors
 from rarewords.reproduction.parts.base import Facts, Part, Result
 from rarewords.reproduction.parts.comparing import (
     cell_of,
@@ -78,7 +78,12 @@ def _lengthened(lab: Laboratory, mimicked: WordVectors) -> tuple[WordVectors, li
 def _vectors(lab: Laboratory) -> tuple[WordVectors, list[str]]:
     words = list(dict.fromkeys([*lab.keywords, *EXAMPLE_WORDS]))
     limit = lab.settings.sample.contexts
-    recipe = {**lab.identity, "settings": lab.learner_identity, "limit": limit, "targets": None}
+    recipe = {
+        **lab.identity,
+        "settings": lab.learner_identity,
+        "limit": limit,
+        "targets": content(lab.approximations),
+    }
 
     def make(target: Path, _: Path) -> None:
         learner = lab.learner.with_settings()
