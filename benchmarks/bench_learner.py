@@ -1,9 +1,10 @@
 """How long it takes to learn a word, and many.
 
-    PYTHONPATH=src python benchmarks/bench_learner.py [--model M] [--words 30] [--corpus STORE]
+    PYTHONPATH=src python benchmarks/bench_learner.py [--model M] [--learner L] [--words 30] [--corpus STORE]
 
-One word with ten sentences, loading not counted; then all invented words of tests/data with ten sentences
-each, together, against a plain implementation that runs the model once a sentence and computes the logits of
+One word with ten sentences, loading not counted, with the learner's settings as they are and, where these
+ask for the pieces' approximation, without it; then all invented words of tests/data with ten sentences each,
+together, against a plain implementation that runs the model once a sentence and computes the logits of
 every token, in the same run. With a store, how many words a second are learned from it.
 """
 
@@ -29,14 +30,20 @@ def main() -> None:
     parser.add_argument("--model", default="default")
     parser.add_argument("--words", type=int, default=30)
     parser.add_argument("--corpus", type=Path)
+    parser.add_argument("--learner", type=Path, help="a folder made by `rarewords mimic train`")
     asked = parser.parse_args()
     lm = LanguageModel.from_pretrained(asked.model)
-    learner = WordLearner.for_model(lm).with_settings(pieces=0.0)
-    reading_only = learner.with_settings(spelling=0.0)
+    whole = WordLearner.for_model(lm, asked.learner)
+    learner = whole.with_settings(pieces=0.0)
+    reading_only = learner.with_settings(spelling=0.0, matrix=1.0)  # as the plain one does
     tasks = invented()[: asked.words]
-    learner.infer(*tasks[0])  # the first call prepares what later ones use
-    alone = [timed(lambda task=task: learner.infer(*task))[0] for task in tasks[:8]]
-    print(f"one word, {SENTENCES} sentences: {statistics.median(alone):.2f} s (median of {len(alone)})")
+    for name, one in (("", whole), (" without pieces", learner)):
+        if one is learner and not whole.settings.pieces:
+            continue
+        one.infer(*tasks[0])  # the first call prepares what later ones use
+        alone = [timed(lambda task=task, one=one: one.infer(*task))[0] for task in tasks[:8]]
+        median = statistics.median(alone)
+        print(f"one word, {SENTENCES} sentences{name}: {median:.2f} s (median of {len(alone)})", flush=True)
     together, learned = timed(lambda: reading_only.infer_each(tasks))
     plainly, vectors = timed(lambda: [plain(lm, learner, word, own) for word, own in tasks])
     mean = learner.known.mean.cpu().numpy()
