@@ -1,4 +1,4 @@
-# Everything runs in .venv, made by `make setup`. Only Python 3.11+ and make are needed beforehand.
+# Everything runs in .venv, made by `make setup`. It needs only Python 3.11+ and make.
 PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.installed

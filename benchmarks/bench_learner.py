@@ -1,11 +1,11 @@
-"""How long it takes to learn a word, and many.
+"""How long it takes to learn one word, and many.
 
     PYTHONPATH=src python benchmarks/bench_learner.py [--model M] [--learner L] [--words 30] [--corpus STORE]
 
-One word with ten sentences, loading not counted, with the learner's settings as they are and, where these
-ask for the pieces' approximation, without it; then all invented words of tests/data with ten sentences each,
-together, against a plain implementation that runs the model once a sentence and computes the logits of
-every token, in the same run. With a store, how many words a second are learned from it.
+First one word with ten sentences, without the time to load the model, and again without the approximation
+of the pieces if the learner uses it. Then the invented words of tests/data with ten sentences each, together,
+against a plain implementation that runs the model once per sentence and computes the logits of every token.
+With a store, also how many of its words are learned per second.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--model", default="default")
     parser.add_argument("--words", type=int, default=30)
     parser.add_argument("--corpus", type=Path)
-    parser.add_argument("--learner", type=Path, help="a folder made by `rarewords mimic train`")
+    parser.add_argument("--learner", type=Path, help="a folder made by `rarewords mimic fit`")
     asked = parser.parse_args()
     lm = LanguageModel.from_pretrained(asked.model)
     whole = WordLearner.for_model(lm, asked.learner)
@@ -73,7 +73,7 @@ def invented() -> list[tuple[str, list[str]]]:
 
 @torch.no_grad()
 def plain(lm: LanguageModel, learner: WordLearner, word: str, sentences: list[str]) -> np.ndarray:
-    """The mean expected embedding, moved by A: one run a sentence and all logits."""
+    """The mean expected embedding, moved by A: one run per sentence and all logits."""
     found = []
     for sentence in sentences:
         start, end = find_word(word, sentence, lower_case=lm.lower_case)
@@ -86,7 +86,7 @@ def plain(lm: LanguageModel, learner: WordLearner, word: str, sentences: list[st
             blank = int((encoded["input_ids"][0] == lm.tokenizer.mask_token_id).nonzero()[0])
             found.append(torch.softmax(logits[blank][learner.known.ids], -1) @ learner.known.embeddings)
     centred = torch.stack(found).mean(0) - learner.known.mean
-    moved = centred if learner.transform is None else centred @ learner.transform
+    moved = centred if learner.transform is None else centred @ learner.transform.to(centred)
     return (learner.known.mean + moved).cpu().numpy()
 
 

@@ -1,4 +1,4 @@
-"""Reading a store: how long it takes to open it and to read the contexts of words drawn at random.
+"""Reading a store: how long it takes to open and check it, and to read the contexts of random words.
 
 Run: python benchmarks/bench_store.py STORE [--words 2000]
 Without a store it says so and ends, so that it can stand among the other benchmarks.
@@ -26,6 +26,8 @@ def main() -> None:
     started = time.perf_counter()
     store = Store.open(arguments.store)
     opened = time.perf_counter() - started
+    store.check()
+    checked = time.perf_counter() - started - opened
     words, _ = store.counts()
     drawn = np.random.default_rng(0).choice(words, arguments.words)
     seconds = []
@@ -34,10 +36,11 @@ def main() -> None:
         contexts = store.contexts(word)
         seconds.append(time.perf_counter() - started)
     median, high = np.percentile(seconds[:-1], [50, 95]) * 1000
-    print(f"{len(words):,} words; opened in {opened * 1000:.1f} ms")
+    size = sum(file.stat().st_size for file in store.path.iterdir()) / 1e6
     print(
-        f"contexts of one of {len(drawn)} words at random: median {median:.2f} ms, 95 % within {high:.1f} ms"
+        f"{len(words):,} words, {size:,.0f} MB: opened in {opened * 1e3:.1f} ms, checked in {checked:.2f} s"
     )
+    print(f"contexts of {len(drawn)} random words: median {median:.2f} ms, 95 % within {high:.1f} ms")
     print(f"the {len(contexts)} contexts of {words[0]!r}: {seconds[-1] * 1000:.0f} ms")
 
 

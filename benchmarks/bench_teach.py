@@ -1,9 +1,9 @@
 """Teaching invented words: hypernym MRR and share among the first three answers, before and after.
 
-    PYTHONPATH=src python benchmarks/bench_teach.py [--model default] [--mix slash] [--keep-all] [--json FILE]
+    PYTHONPATH=src python benchmarks/bench_teach.py [--model default] [--slash] [--keep-all] [--json FILE]
 
-Thirty invented words (tests/data/invented), 12 or 13 sentences each, are taught as a user would. Each is then
-asked with the hypernym patterns of WNLaMPro; the rank of a word is the best over its patterns, as there.
+Thirty invented words (tests/data/invented) with 12 or 13 contexts each are taught as a user would. The model
+is then asked about each with WNLaMPro's hypernym patterns; the rank of a word is the best over its patterns.
 Settings may be chosen on the first half of the words; the second half is for reporting. The claims it backs,
 for the large model: MRR at least .6 and four times what it was, and a hypernym among the first three answers
 for at least four words in five.
@@ -15,20 +15,22 @@ import argparse
 import json
 import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rarewords import LanguageModel, TeachSettings, teach
+from rarewords import LanguageModel, teach
 from rarewords.probe.dataset import AnnotatedWord, Dataset, Entry
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.probe.result import ProbeResult
+from rarewords.teaching.settings import TeachSettings
 from rarewords.vectors import WordVectors
 
 DATA = Path(__file__).parent.parent / "tests" / "data" / "invented"
 
 
 def entries() -> Dataset:
-    """The invented words as a data set: `dev` is the half to choose settings on, `test` the other."""
+    """The invented words as a dataset: `dev` is the half to choose settings on, `test` the other."""
     lines = [line for line in (DATA / "words.tsv").read_text("utf-8").splitlines() if line[:1] != "#"]
     made = []
     for number, line in enumerate(lines):
@@ -43,15 +45,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--model", default="default")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--mix", default="replace", choices=["replace", "slash"])
-    parser.add_argument(
-        "--keep-all", action="store_true", help="also words that judged worse than their pieces"
-    )
+    parser.add_argument("--slash", action="store_true", help="write the tokens behind the words")
+    parser.add_argument("--keep-all", action="store_true", help="also words that do worse than their pieces")
     parser.add_argument("--json", type=Path, help="write the figures there")
     parser.add_argument("--show", action="store_true", help="the answers for every word")
     chosen = parser.parse_args()
     data = entries()
-    settings = TeachSettings(mix=chosen.mix, keep_all=chosen.keep_all)
+    settings = TeachSettings(slash=chosen.slash, keep_all=chosen.keep_all)
     lm = LanguageModel.from_pretrained(chosen.model, device=chosen.device)
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
@@ -66,10 +66,10 @@ def main() -> None:
         seconds = time.perf_counter() - started
         after_lm = LanguageModel.from_pretrained(Path(folder) / "taught", device=chosen.device)
     before = evaluate(lm, data, EvalSettings())
-    after = _after(after_lm, data, [one.word for one in taught.words], chosen.mix)
+    after = _after(after_lm, data, [one.word for one in taught.words], slash=chosen.slash)
     report: dict[str, Any] = {
         "model": taught.model,
-        "settings": settings.to_dict(),
+        "settings": asdict(settings),
         "seconds": round(seconds, 1),
         "taught": len(taught.words),
         "worse": [one.word for one in taught.worse],
@@ -89,9 +89,9 @@ def main() -> None:
         chosen.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
 
 
-def _after(lm: LanguageModel, data: Dataset, words: list[str], mix: str) -> ProbeResult:
-    """Ask the taught model: plain text where words are tokens, `word / <word>` where tokens stand behind."""
-    if mix == "replace":
+def _after(lm: LanguageModel, data: Dataset, words: list[str], *, slash: bool) -> ProbeResult:
+    """Ask the taught model, with plain text or with `word / <word>`."""
+    if not slash:
         return evaluate(lm, data, EvalSettings())
     rows = [lm.tokenizer.convert_tokens_to_ids(f"<{word}>") for word in words]
     vectors = WordVectors(words, lm.embeddings[rows].float().cpu().numpy())

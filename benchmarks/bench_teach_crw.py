@@ -2,12 +2,11 @@
 
     PYTHONPATH=src python benchmarks/bench_teach_crw.py --text FILES [--model default] [--limit 200]
 
-The text is taught to the model with `rarewords teach`, and the entries of WNLaMPro for the words tried are
-asked before and after. Without --words, the words are the keywords of WNLaMPro (corruptions left out) of the
---frequency given, rare and medium, that the text has at least --min-count times and that the model cuts into
-pieces; --limit takes so many of them, evenly spread over the alphabet. With --corpus a store built before
-stands for the text. Left-out words count with their pieces, so that the figure is that of the folder a user
-gets.
+The model is taught the words with `rarewords teach`, and probed with their entries of WNLaMPro before and
+after. Without --words, the words are the keywords of WNLaMPro (without corruptions) of the given --frequency
+that occur at least --min-count times in the text and that the model splits; --limit takes N of them, evenly
+spread over the alphabet. --corpus gives a store instead of text. Words that were left out count with their
+pieces, so that the figure is that of the folder a user gets.
 """
 
 from __future__ import annotations
@@ -18,12 +17,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from rarewords import LanguageModel, Store, TeachSettings, teach
+from rarewords import LanguageModel, Store, teach
 from rarewords.corpus.build import build
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.probe.dataset import Dataset
+from rarewords.probe.dataset import Dataset, FrequencyBounds
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.report.tables import figure, markdown_table, relation_title
+from rarewords.teaching.settings import TeachSettings
 from rarewords.vectors import read_words
 
 
@@ -80,7 +80,7 @@ def main() -> None:
         "worse": len(taught.worse),
         "seconds": round(seconds, 1),
         "held_out": taught.held_out,
-        "wnlampro_of_taught": [vars(score) for score in taught.scores],
+        "wnlampro_of_taught": [vars(score) for score in taught.probed.scores],
         "mrr_before": round(before.mrr, 4),
         "mrr_after": round(after.mrr, 4),
     }
@@ -92,8 +92,8 @@ def main() -> None:
 def _keywords(lm: LanguageModel, store: Store, dataset: Dataset, chosen: argparse.Namespace) -> list[str]:
     names, counts = store.counts(chosen.min_count)
     frequent = dict(zip(names, counts.tolist(), strict=True))
-    entries = dataset.select(relations=("antonym", "hypernym", "cohyponym"), bands=chosen.frequency)
-    keywords = sorted({entry.word.text for entry in entries})
+    entries, band = dataset.select(relations=("antonym", "hypernym", "cohyponym")), FrequencyBounds().band
+    keywords = sorted({entry.word.text for entry in entries if band(entry.count) in chosen.frequency})
     keywords = [word for word in keywords if word in frequent and len(lm.pieces(word)) > 1]
     step = max(1, len(keywords) // chosen.limit)
     return keywords[::step][: chosen.limit]

@@ -1,9 +1,9 @@
-"""Probing the authors' way and ours, on the same entries in the same run: seconds, and whether ranks agree.
+"""Probing the authors' way and ours on the same entries: seconds, and whether the ranks agree.
 
     PYTHONPATH=src python benchmarks/bench_wnlampro.py [--model default] [--entries 500] [--rounds 3]
 
 The authors' way asks one question at a time and computes logits at every position. Both ways start from a
-loaded model; nothing is cached. The rounds alternate, so that a disturbance meets both.
+loaded model; nothing is cached. The rounds alternate, so that a disturbance affects both.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rarewords.probe.patterns import patterns_for
 
 @torch.no_grad()
 def one_at_a_time(lm: LanguageModel, entries: tuple[Entry, ...]) -> np.ndarray:
-    """The best rank of each entry, 0 where no target is among the first hundred answers."""
+    """The best rank of each entry, 0 if no target is among the first hundred answers."""
     ranks = []
     for entry in entries:
         targets = {target.text for target in entry.targets}
@@ -44,7 +44,7 @@ def one_at_a_time(lm: LanguageModel, entries: tuple[Entry, ...]) -> np.ndarray:
 
 
 def timed(work: Callable[[], np.ndarray]) -> tuple[np.ndarray, float, float]:
-    """What the work returns, its seconds on the clock and on the processor."""
+    """The result of the work, its wall-clock seconds and its CPU seconds."""
     wall, cpu = time.perf_counter(), time.process_time()
     result = work()
     return result, time.perf_counter() - wall, time.process_time() - cpu
@@ -59,7 +59,8 @@ def main() -> None:
     asked = parser.parse_args()
     lm = LanguageModel.from_pretrained(asked.model, device=asked.device)
     sample = Dataset(Dataset.load().select(limit=asked.entries))
-    one_at_a_time(lm, sample[:5]), evaluate(lm, Dataset(sample[:5]))  # warm both up
+    few = sample.entries[:5]
+    one_at_a_time(lm, few), evaluate(lm, Dataset(few))  # warm-up
     seconds: dict[str, list[tuple[float, float]]] = {"theirs": [], "ours": []}
     agree = True
     for _ in range(asked.rounds):

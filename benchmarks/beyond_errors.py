@@ -1,10 +1,10 @@
-"""Fifty entries of WNLaMPro dev where one vector does worse than the pieces, and what is to see of each.
+"""Fifty entries of WNLaMPro dev where one vector does worse than the pieces, with what a person needs to see.
 
     PYTHONPATH=src python benchmarks/beyond_errors.py RESULTS OUT.json --model M --name NAME --learner LEARNER
         --corpus STORE [--approximations OTA.safetensors] [--band medium]
 
-RESULTS and LEARNER are what ``beyond.py RESULTS --save LEARNER`` wrote. Dev, not test: what is read here may
-change settings. The reading itself is done by a person (docs/results/beyond-errors.md).
+``beyond.py RESULTS --save LEARNER`` writes RESULTS and LEARNER. The entries are from dev, not from test,
+because what a person finds here may change settings (docs/results/beyond-errors.md).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 from rarewords import LanguageModel, WordLearner, progress
 from rarewords.corpus.store import Store
 from rarewords.files import write_json
-from rarewords.mimic.resembling import Resembling
+from rarewords.mimic.spelling import Spelling
 from rarewords.probe.dataset import Dataset, FrequencyBounds
 from rarewords.probe.result import ProbeResult
 from rarewords.vectors import open_vectors
@@ -51,12 +51,12 @@ def main() -> None:
     lm = LanguageModel.from_pretrained(asked.model)
     learner = WordLearner.from_pretrained(asked.learner, lm)
     if asked.approximations:
-        learner.approximations = open_vectors(asked.approximations)
+        learner = learner.with_approximations(open_vectors(asked.approximations))
     vectors = learner.infer_words(words, Store.open(asked.corpus)).vectors
     known = learner.known
     names = [word for word, _ in sorted(lm.whole_words.items(), key=lambda item: item[1])]
     directions = known.directions(known.embeddings)
-    resembling = Resembling(lm, known)
+    spelling = Spelling(lm, known)
 
     def near(word: str) -> list[str]:
         if word not in vectors:
@@ -75,7 +75,7 @@ def main() -> None:
             "ranks": {kind: int(result.rank[at]) for kind, result in found.items()},
             "loss": round(float(-change[at]), 4),
             "near": near(entry.word.text),
-            "spelling": [word for word, _ in resembling.nearest(entry.word.text, 3)],
+            "spelling": [word for word, _ in spelling.nearest(entry.word.text, 3)],
         }
 
     totals = {

@@ -1,32 +1,21 @@
 """Entries whose keyword contains one of its targets (blackberry, berry), by relation and frequency.
 
-Run: python benchmarks/contained_targets.py docs/results/wnlampro/mpnet-mlm-pieces.json.gz
+PYTHONPATH=src python benchmarks/contained_targets.py docs/results/wnlampro/mpnet-mlm-pieces.json.gz
 """
 
 from __future__ import annotations
 
 import argparse
 
-import numpy as np
-
 from rarewords.probe.dataset import BANDS, Dataset
 from rarewords.probe.result import ProbeResult
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("result")
     result = ProbeResult.load(parser.parse_args().result)
-    entries = {entry.id: entry for entry in Dataset.load()}
-    contained = np.array(
-        [
-            any(
-                len(target.text) > 2 and target.text in entries[one].word.text
-                for target in entries[one].targets
-            )
-            for one in result.id
-        ]
-    )
+    contained = result.containing_a_target(Dataset.load())
     for relation in ("hypernym", "cohyponym"):
         for band in BANDS:
             rows = result.chosen(relation, band)

@@ -1,13 +1,13 @@
 """Make the text of `rarewords demo` from a store of English Wikipedia.
 
-    rarewords corpus build --text wikipedia --out wikipedia.store
+    rarewords corpus build wikipedia --out wikipedia.store
     PYTHONPATH=src python benchmarks/demo_text.py --corpus wikipedia.store
 
-Which words, by rule and not by how well they turn out: the five words of the first version of the demo, where
-the text has three sentences or more of them; then the keywords of WNLaMPro's hypernym relation that the
-bundled model cuts into pieces, that have between 8 and 30 sentences in the store, and whose targets name one
-of the concrete kinds below. Of each kind the first few by SHA-256 are taken, a draw that nobody can steer. Of
-each word at most 20 sentences of 20 to 400 characters are kept, in the order of the store's sample.
+A rule chooses the words, not how well they turn out: the five words of the first version of the demo if the
+text has three sentences of them; then the keywords of WNLaMPro's hypernym relation that the bundled model
+splits, that have 8 to 30 sentences in the store, and whose targets name one of the concrete kinds below. Of
+each kind the first two by SHA-256 are taken, a draw that nobody can steer. At most 20 sentences of 20 to 400
+characters are kept per word, in the order of the store's sample.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def drawn(kind: str) -> list[str]:
-    """The keywords of a kind in the order of their hashes."""
+    """The keywords of a kind, ordered by hash."""
     words = {
         entry.word.text
         for entry in Dataset.load()
@@ -67,7 +67,7 @@ def drawn(kind: str) -> list[str]:
 
 
 def sentences(store: Store, word: str) -> list[str]:
-    """Different sentences of a fit length that have the word."""
+    """Different sentences of a fitting length that contain the word."""
     found = dict.fromkeys(context.sentence.strip() for context in store.contexts(word, 200))
     return [sentence for sentence in found if len(sentence) in LENGTH]
 

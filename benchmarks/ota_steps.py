@@ -3,8 +3,8 @@
     PYTHONPATH=src python benchmarks/ota_steps.py OUT --model M --name NAME [--steps 100 300] [--rates .005]
         [--paper 4000]
 
-All keywords of dev of several pieces are approximated anew for each number of steps of preset ``fast``,
-and for each number of iterations of preset ``paper``. One line a measurement goes to
+Approximates all keywords of dev that have several pieces, once for each number of steps and rate of preset
+``fast`` and once for each number of steps of preset ``paper``. Each measurement adds one line to
 OUT/NAME-steps.jsonl.
 """
 
@@ -17,11 +17,13 @@ from pathlib import Path
 
 import torch
 
-from rarewords import LanguageModel, WordVectors, approximate, progress
+from rarewords import progress
+from rarewords.lm import LanguageModel
+from rarewords.ota.approximate import approximate
 from rarewords.ota.settings import OtaSettings
 from rarewords.probe.dataset import Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
-from rarewords.reproduction.results import flat_figures
+from rarewords.vectors import WordVectors
 
 
 def main() -> None:
@@ -43,23 +45,22 @@ def main() -> None:
     def measure(about: dict[str, object], vectors: WordVectors | None) -> None:
         method = "pieces" if vectors is None else "vectors"
         found = evaluate(lm, dataset, EvalSettings(method=method, subset="dev"), vectors=vectors)
-        line = json.dumps({**about, **flat_figures(found)})
+        cells = {f"{cell.relation} {cell.band}": round(cell.mrr.mean, 4) for cell in found.cells}
+        line = json.dumps({**about, "MRR": found.mrr, **cells})
         with path.open("a", encoding="utf-8") as stream:
             stream.write(line + "\n")
         print(line, flush=True)
 
     measure({"preset": "pieces"}, None)
-    plans = [
-        {"preset": "fast", "averaging_steps": steps, "averaging_rate": rate}
-        for steps in asked.steps
-        for rate in asked.rates
-    ] + [{"preset": "paper", "iterations": iterations} for iterations in asked.paper]
-    for plan in plans:
-        settings = OtaSettings.preset(plan["preset"], **{k: v for k, v in plan.items() if k != "preset"})
+    plans: list[tuple[str, dict[str, float]]] = [
+        ("fast", {"steps": steps, "rate": rate}) for steps in asked.steps for rate in asked.rates
+    ]
+    plans += [("paper", {"steps": steps}) for steps in asked.paper]
+    for preset, changes in plans:
         started = time.perf_counter()
-        vectors = approximate(lm, words, settings).vectors
+        vectors = approximate(lm, words, OtaSettings.preset(preset, **changes)).vectors
         seconds = round(time.perf_counter() - started, 1)
-        measure({**plan, "words": len(vectors), "seconds": seconds}, vectors)
+        measure({"preset": preset, **changes, "words": len(vectors), "seconds": seconds}, vectors)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     PYTHONPATH=src python benchmarks/probe_models.py OUT MODEL… [--methods pieces first last avg]
         [--vectors NAME=FILE …] [--depth 512] [--answers]
 
-Writes one ``MODEL-METHOD.json.gz`` a run into OUT and prints seconds and MRR by frequency.
+Writes one ``MODEL-METHOD.json.gz`` per run into OUT and prints seconds and MRR by frequency.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 import torch
 
 from rarewords.lm import LanguageModel
-from rarewords.probe.answers import answers_path
+from rarewords.models import shown_name
 from rarewords.probe.dataset import BANDS, Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
-from rarewords.vectors import WordVectors
+from rarewords.vectors import open_vectors
 
 
 def main() -> None:
@@ -42,11 +42,11 @@ def main() -> None:
         runs = [(method, method, None) for method in asked.methods]
         runs += [(one.split("=", 1)[0], "vectors", one.split("=", 1)[1]) for one in asked.vectors]
         for title, method, path in runs:
-            vectors = WordVectors.load(path) if path else None
+            vectors = open_vectors(path) if path else None
             if vectors is not None and vectors.dim != lm.dim:
                 continue  # made for another of the models
-            label = f"{Path(name).name} {title}"
-            target = asked.out / f"{label.replace(' ', '-')}.json.gz"
+            label = f"{shown_name(name)} {title}"
+            target = asked.out / f"{label.replace(' ', '-').replace('/', '-')}.json.gz"
             settings = EvalSettings(
                 method=method,
                 depth=asked.depth,
@@ -54,14 +54,7 @@ def main() -> None:
                 below=asked.below if method != "pieces" else None,
             )
             started, spent = time.perf_counter(), time.process_time()
-            result = evaluate(
-                lm,
-                dataset,
-                settings,
-                vectors=vectors,
-                label=label,
-                answers=answers_path(target) if asked.answers else None,
-            )
+            result = evaluate(lm, dataset, settings, vectors=vectors, label=label, answers=asked.answers)
             if lm.device.type == "cuda":
                 torch.cuda.synchronize()
             seconds, cpu = time.perf_counter() - started, time.process_time() - spent

@@ -2,7 +2,7 @@
 
     PYTHONPATH=src python benchmarks/render_beyond.py RESULTS [--out docs/results]
 
-RESULTS holds ``MODEL.jsonl`` and ``MODEL-*.json.gz``. The lines of measurements are copied beside the page.
+RESULTS holds ``MODEL.jsonl`` and ``MODEL-*.json.gz``. The measurements are copied beside the page.
 """
 
 from __future__ import annotations
@@ -10,17 +10,15 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from beyond_combinations import COMBINATIONS
 from rarewords.files import whole_file
+from rarewords.probe.compare import compare_values
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
 from rarewords.probe.result import ProbeResult
-from rarewords.probe.significance import compare_values
 from rarewords.report.tables import markdown_table
-from rarewords.reproduction.results import of_set
 
 FINAL = ("pieces", "single-0", "single-1", "slash", "control-word", "control-mean")
 TITLES = {
@@ -31,7 +29,6 @@ TITLES = {
     "control-word": "`word / word`",
     "control-mean": "`word / mean`",
 }
-FITS = {"A": "masked", "split": "split words", "joint": "joint"}
 
 
 def main() -> None:
@@ -48,7 +45,7 @@ def main() -> None:
     parts = [INTRODUCTION]
     for name, lines in models.items():
         parts += model_part(name, lines, asked.results)
-    parts.append(CONTEXTS)
+    parts += [CONTEXTS, REMOVED]
     with whole_file(asked.out / "beyond.md") as temporary:
         temporary.write_text("\n".join(parts), "utf-8")
 
@@ -83,11 +80,7 @@ def model_part(name: str, lines: list[dict[str, Any]], folder: Path) -> list[str
     ]
     costs = ", ".join(f"{what} {value:.2f} ms" for what, value in cost["ms_per_word"].items())
     fits = [line for line in lines if line["measure"] == "fit"]
-    fitted = "; ".join(
-        f"{FITS[line.get('kind', 'A')]}, seed {line['seed']}: held-out cosine {line['held_out_cosine']:.3f}"
-        for line in fits
-        if line.get("kind", "A") == "A" or line["seed"] == 0
-    )
+    fitted = "; ".join(f"seed {one['seed']}: held-out cosine {one['held_out_cosine']:.3f}" for one in fits)
     return [
         f"## {name}\n",
         f"Chosen on dev: **{choice['single']}** as one vector, **{choice['slash']}** with a slash. "
@@ -95,19 +88,18 @@ def model_part(name: str, lines: list[dict[str, Any]], folder: Path) -> list[str
         "binomial test (p < .05). The last two columns are the controls of the slash.\n",
         markdown_table(["", *(TITLES[key] for key in FINAL)], rows),
         "",
-        f"On a shared H200, a word costs {costs} ({cost['contexts'] / cost['words']:.0f} contexts a word). "
-        f"The matrix A was fitted on {fits[0]['words']:,} words that are no keywords ({fitted}).\n",
-        "Everything tried, on dev: milliseconds a word on that GPU, from the sources a combination uses (– "
-        "where gradient steps come on top that were not timed), and MRR ± standard error:\n",
+        f"On a shared H200, a word costs {costs} ({cost['contexts'] / cost['words']:.0f} contexts per word). "
+        f"The matrix A was fitted on {fits[0]['words']:,} words that are not keywords ({fitted}).\n",
+        "Every combination on dev: milliseconds per word on that GPU for the evidence it uses (– if gradient "
+        "steps were not timed), and MRR ± standard error:\n",
         markdown_table(["", "ms", *columns], dev),
         "",
     ]
 
 
 def load(path: Path, dataset: Dataset) -> ProbeResult:
-    """A result on all entries, cut to test."""
-    result = ProbeResult.load(path)
-    return of_set(replace(result, settings={**result.settings, "dataset": dataset.digest}), dataset, "test")
+    """The part of a result on all entries that belongs to test."""
+    return ProbeResult.load(path).of_set(dataset, "test")
 
 
 def cell(results: dict[str, ProbeResult], key: str, relation: str, band: str) -> str:
@@ -120,24 +112,24 @@ def cell(results: dict[str, ProbeResult], key: str, relation: str, band: str) ->
     chosen = results["pieces"].chosen(relation, band)
     difference = compare_values(results[key].reciprocal[chosen], results["pieces"].reciprocal[chosen])
     star = "*" if difference.significant() else ""
-    return f"{short(found.mrr.mean)}{star} ({found.mrr.mean / pieces.mrr.mean:.2f})"
+    ratio = f" ({found.mrr.mean / pieces.mrr.mean:.2f})" if pieces.mrr.mean else ""
+    return f"{short(found.mrr.mean)}{star}{ratio}"
 
 
 def figure(value: list[float]) -> str:
     return f"{short(value[0])} ± {short(value[1])}"
 
 
-def cost_of(line: dict[str, Any], source: dict[str, float]) -> str:
-    """What a combination takes for a word, by the sources it uses."""
-    if line["label"] not in COMBINATIONS:
-        return "" if line["label"] == "pieces" else "–"
-    reading, _, settings, _ = COMBINATIONS[line["label"]]
-    if settings.get("condense"):
+def cost_of(line: dict[str, Any], evidence: dict[str, float]) -> str:
+    """Milliseconds per word, by the evidence that a combination uses."""
+    if line["label"] == "pieces":
+        return ""
+    combination = COMBINATIONS.get(line["label"])
+    if combination is None or combination.settings.get("condense"):
         return "–"
-    names = ["masked", "shown"] if reading == "both" else [reading]
-    names += ["spelling"] if settings.get("spelling") else []
-    names += ["pieces"] if any(settings.get(name) for name in ("pieces", "attention")) else []
-    return f"{sum(source[name] for name in names):.1f}"
+    names = ["masked", "shown"] if combination.reading == "both" else [combination.reading]
+    names += [name for name in ("spelling", "pieces") if combination.settings.get(name)]
+    return f"{sum(evidence[name] for name in names):.1f}"
 
 
 def short(value: float) -> str:
@@ -180,41 +172,41 @@ def draw(models: dict[str, list[dict[str, Any]]], path: Path) -> None:
 INTRODUCTION = """# Beyond the paper: results
 
 Vectors from contexts that the language model reads itself ([how it works](../beyond.md)), on WNLaMPro.
-Rendered by `benchmarks/render_beyond.py` from the measurements in [beyond/](beyond/), which come from
+`benchmarks/render_beyond.py` renders this page from the measurements in [beyond/](beyond/), which come from
 
 ```
 python benchmarks/beyond.py RESULTS --model M --name NAME --corpus STORE
 ```
 
-with a store of the Wikipedia and encyclopaedia text (71 million words), at most 32 contexts a word, on one
-H200 shared with other runs. All keywords get vectors, those of one piece included, as in the paper; entries
-without any context are included. `masked` and `shown` say how contexts are read, `both` is their mean; `A`
-is the fitted matrix (without it the identity), `spelling` and `pieces` are weights beside the reading's 1,
-`alone` the weight of the pieces for a word without contexts (.5 in every row, named or not), `scale` the
-distance from the mean embedding.
-`half A` goes half the way from the reading to what A makes of it; `A split` was fitted on known words split
-into pieces and read as words are read later; `attention` prefers contexts whose reading agrees with the
-pieces (with `both` the two readings were weighed apart here; the program weighs their mean); `condensed` are
-vectors after so many gradient steps towards what `word / <vector>` does; `joint` is one matrix over reading,
-spelling and the approximation of split words' pieces; `refined` are vectors after gradient steps on their own
-sentences; `am+readings` is the paper's model over readings, trained for five epochs.
+with a store of Wikipedia and encyclopaedia text (71 million words), at most 32 contexts per word, on one H200
+shared with other runs. All keywords get vectors, those of one piece included, as in the paper; entries
+without any context are included. `masked` and `shown` say how contexts are read, `both` is the mean of the
+two. `A` is the fitted matrix (without it the identity); `half A` moves a reading half the way. `spelling` and
+`pieces` are weights, where the reading has 1; `alone` is the weight of the pieces for a word without contexts
+(.5 in every row, whether named or not); `scale` is the distance from the mean embedding. `condensed N` are
+vectors after N gradient steps towards what `word / <vector>` does. Rows with `A split`, `joint`, `attention`,
+`refined` and `am+readings` belong to things that [were removed](#tried-and-removed).
 
-The score chosen by is the mean over rare and medium of the MRR in units of the pieces'. For the bundled
-model one vector is chosen with `--cheap`, among combinations that take no gradient steps for a word: it must
-be quick on two cores. By the score alone `condensed 100` would be it (dev .294, .318, .317, against .259,
-.322, .310); it is a setting (`LearnerSettings.condense`), and has not been measured on test. On `mpnet-mlm`
-condensing makes vectors worse.
+Settings are chosen by the MRR in units of the pieces' MRR, the mean of rare and medium keywords. For the
+bundled model the single vector is chosen among combinations without gradient steps per word (`--cheap`),
+because it must be quick on two cores. By the score alone `condensed 100` would win (dev .294, .318, .317
+against .259, .322, .310, with a matrix of split words); condensing is a setting (`LearnerSettings.condense`)
+and has not been measured on test.
 
-Each model took two runs: in the first everything on dev, in the second a few of them (`--combinations`) on
-dev and test. In the first run of `mpnet-mlm`, `half A split`, `attention` and `condensed` were not there yet.
-The files in [beyond/](beyond/) hold the dev lines and costs of the first run and the rest of the second;
-what the first run chose and measured on test is left out. The slash was measured with one seed, one vector
-with two.
+Each model took two runs, before commit fcc1689: everything on dev first, then a few combinations
+(`--combinations`) on dev and test. The files in [beyond/](beyond/) hold the dev lines and costs of the first
+run and the rest of the second. The first run of `mpnet-mlm` was without `half A split`, `attention` and
+`condensed`. The slash was measured with one seed, the single vector with two.
+
+**Without split words.** The columns *one vector* of `mpnet-mlm` and *slash* of both models use a matrix that
+was fitted on split words, which is gone. With the matrix of masked words, which `mimic fit` fits, one vector
+on `mpnet-mlm` has .377, .393, .389 on test ([report](reproduction/mpnet-mlm/report.md)) instead of .377,
+.395, .392, and the slash has .426, .424, .407 on dev instead of .426, .430, .408.
 
 **Time on two cores.** `python benchmarks/bench_learner.py [--model M --learner L]`, one word with ten
-sentences: the bundled model .35 s (goal 1). `mpnet-mlm` with the learner chosen 16.5 s (**goal 5,
-missed**): nearly all of it are the 100 steps of the pieces' approximation; with `pieces=0` it is .57 s.
-Without the pieces the nearest on dev is *both, half A, spelling .5, alone .5*, .381 / .400 / .379 against
+sentences: the bundled model takes .35 s (goal 1). `mpnet-mlm` with the chosen learner takes 16.5 s (**goal 5,
+missed**); nearly all of it is the approximation of the pieces, and with `pieces = 0` it is .57 s. The closest
+combination without pieces on dev is *both, half A, spelling .5, alone .5*, .381 / .400 / .379 against
 .391 / .404 / .389; it has not been measured on test.
 
 [Fifty errors](beyond-errors.md) of the large model were read one by one.
@@ -222,9 +214,31 @@ Without the pieces the nearest on dev is *both, half A, spelling .5, alone .5*, 
 
 CONTEXTS = """## How fast a word is learned
 
-Keywords of dev with at least 32 contexts, shown only some of them:
+Keywords of dev with at least 32 contexts, of which only some are used:
 
 ![MRR by the number of contexts read](beyond/contexts.png)
+"""
+
+REMOVED = """## Tried and removed
+
+None of these beats what remains by more than a standard error, and most fall behind. Commit fcc1689 still
+holds the code. Figures are MRR on dev for rare / medium / frequent keywords.
+
+- **Refinement** (`mimic refine`), gradient steps on a vector so that the model predicts its neighbours
+  better: `mpnet-mlm` falls from .393 / .401 / .384 to .378 / .361 / .354.
+- **A joint matrix** over reading, spelling and pieces instead of the matrix A on readings: .201 / .265 / .297
+  on `mpnet-mlm`, where A alone with `both` has .364 / .392 / .356.
+- **Attentive mimicking over readings** (`am+readings`) instead of bags of words: .244 / .359 / .351 on
+  `mpnet-mlm` at a scale of 1, below the readings without any training (.364 / .384 / .367).
+- **Attention by pieces**, which prefers contexts that agree with the approximation of the pieces:
+  .393 / .399 / .376 on `mpnet-mlm`, against .393 / .401 / .384 without it.
+- **Attentive mimicking with pieces** (`am+pieces`, with a cosine loss and placing): .254 / .325 / .348 on
+  `mpnet-mlm`, better than the pieces alone (.215 / .299 / .309) but far below the learner, and
+  .146 / .218 / .260 on the bundled model, against .163 / .230 / .256 with form dropout at a scale of 1.4.
+- **Split words** (`mimic train --split`), a matrix fitted on known words that are shown in pieces:
+  .391 / .404 / .389 on `mpnet-mlm`, against .393 / .401 / .384 with the matrix of masked words.
+- **Condensing on `mpnet-mlm`**, which stays a setting for other models: 30 steps make vectors worse,
+  .323 / .361 / .381.
 """
 
 

@@ -2,8 +2,8 @@
 
     PYTHONPATH=src python benchmarks/render_wnlampro.py RESULTS [--out docs/results]
 
-RESULTS is a folder of ``MODEL-METHOD.json.gz`` files as benchmarks/probe_models.py writes them. For each
-model: its table, the heat map of its ``pieces``, and, where there are several methods, their comparison and
+RESULTS is a folder of ``MODEL-METHOD.json.gz`` files as benchmarks/probe_models.py writes them. The page has
+each model's table, the heat map of its ``pieces`` and, if there are several methods, their comparison and
 figure. The result files are copied beside the page.
 """
 
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def page(models: dict[str, list[ProbeResult]], folder: Path) -> str:
-    """The page; figures are drawn into the folder."""
+    """The page; the figures are drawn into the folder."""
     dataset = Dataset.load()
     used = {str(one.settings["dataset"]) for results in models.values() for one in results}
     same = "the one that ships" if used == {dataset.digest} else f"of digest {', '.join(sorted(used))}"
@@ -78,7 +78,7 @@ def page(models: dict[str, list[ProbeResult]], folder: Path) -> str:
             draw_methods(results, folder / f"{model}-methods")
             parts += [
                 f"### Methods on {model}\n",
-                f"Best in bold; `*` differs from {first.label} in a two-sided binomial test (p < .05).\n",
+                f"Best in bold; `*`: p < .05 against {first.label} in a two-sided binomial test.\n",
                 comparison_table(comparison),
                 f"MRR against {first.label}, with 95 % bootstrap intervals:\n",
                 difference_table(comparison),
@@ -88,7 +88,7 @@ def page(models: dict[str, list[ProbeResult]], folder: Path) -> str:
 
 
 def rises(result: ProbeResult) -> str:
-    """Whether MRR rises from rare to frequent in every relation that has all three."""
+    """Whether MRR rises from rare to frequent, for every relation with entries in all three bands."""
     rows = []
     for relation in (*RELATIONS, "all"):
         cells = [result.cell(relation, band) for band in BANDS]

@@ -1,7 +1,7 @@
-"""Build the documents: ``python -m docs.build`` from the repository's root, or ``make docs``.
+"""Build the documents: ``python -m docs.build`` in the root of the repository, or ``make docs``.
 
-Writes the reference into ``docs/reference`` (committed, and compared with the code by the tests), the site
-into ``site`` (not committed), and checks every link of the site.
+Writes the reference to ``docs/reference`` (committed; a test compares it with the code) and the site to
+``site`` (not committed), then checks every link of the site.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ REFERENCE = {"commands.md": commands_page, "api.md": api_page}
 
 
 def write_reference(folder: Path) -> None:
-    """Write the pages that are made from the code."""
+    """Write the pages that are generated from the code."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in REFERENCE.items():
         (folder / name).write_text(make(), "utf-8")
 
 
 def main() -> int:
-    """Build everything; the exit code is 1 where a link leads nowhere."""
+    """Build everything; the exit code is 1 if a link is broken."""
     parser = argparse.ArgumentParser(description="Build the documents.")
-    parser.add_argument("--site", type=Path, default=ROOT / "site", help="Where the site goes.")
+    parser.add_argument("--site", type=Path, default=ROOT / "site", help="The folder of the site.")
     parser.add_argument("--reference-only", action="store_true", help="Only write docs/reference.")
     options = parser.parse_args()
     write_reference(ROOT / "docs" / "reference")

@@ -1,10 +1,10 @@
-"""Draw ``docs/images/before-after.svg`` from a real teaching, in half a minute.
+"""Draw ``docs/images/before-after.svg`` from a real teaching run, in half a minute.
 
     python docs/make_picture.py
 
-The bundled model is taught the text of ``tests/data/invented``, whose words no model can have met. Shown are
-the first words of the half by which nothing about vectors was chosen, in the order of the file, whatever
-became of them.
+The bundled model is taught the text of ``tests/data/invented``, whose words no model can have met. The
+picture shows the first words of the held-out half, in the order of the file, whether or not they turn out
+well. Nothing about the vectors was chosen on that half.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rarewords import LanguageModel, teach
-from rarewords.teaching import Learned, Taught
+from rarewords.teaching.outcome import Learned, Taught
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "data" / "invented"
 PICTURE = ROOT / "docs" / "images" / "before-after.svg"
 SHOWN = 6
-_TITLE = "A dozen sentences a word: what the model says of it, before and after"
+_TITLE = "A dozen sentences per word: what the model answers before and after"
 _WIDTH, _TOP, _ROW = 1000, 96, 62
 _COLUMNS = (28, 170, 488, 744)
 
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def draw(taught: Taught, lm: LanguageModel) -> str:
-    """The picture: on a ground of its own, so that it reads on light and dark pages alike."""
+    """The picture, with its own background, so that it is readable on light and dark pages."""
     known = {one.word: one for one in (*taught.words, *taught.worse)}
     chosen = [(word, right) for word, half, right in _listed() if half == "held" and word in known][:SHOWN]
     sentences = (DATA / "text.txt").read_text("utf-8").splitlines()
@@ -49,13 +49,13 @@ def draw(taught: Taught, lm: LanguageModel) -> str:
         sentence = next(line for line in sentences if word in line)
         parts.append(_row(_TOP + row * _ROW, known[word], pieces, sentence, right, word in left_out))
     height = _TOP + len(chosen) * _ROW + 34
-    headings = ("a word of the text", "the first of its sentences", "before", "after")
+    headings = ("word and its pieces", "first sentence", "before", "after")
     head = "".join(
         f'<text x="{x}" y="70" class="quiet">{name}</text>'
         for x, name in zip(_COLUMNS, headings, strict=True)
     )
     note = (
-        f"Answers of {escape(taught.model)} to “a … is a kind of _”; right ones in green. "
+        f"Answers of {escape(taught.model)} to “a … is a kind of _”; correct answers in green. "
         "Drawn by docs/make_picture.py from a real run."
     )
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img"

@@ -15,7 +15,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from rarewords import InputError, LanguageModel, Query, WordVectors, inject, inject_folder
 from rarewords.injection import save_folder
-from rarewords.loading import load_pretrained
+from rarewords.models import load_pretrained
 from rarewords.slash import slash_text
 from tests.architectures import ARCHITECTURES, real_text, small_model
 

@@ -7,7 +7,7 @@ from rarewords import progress
 
 @pytest.fixture(autouse=True)
 def shown(monkeypatch):
-    for name in ("_SECONDS_BETWEEN_LINES", "_SECONDS_WORTH_A_LINE", "_SECONDS_BETWEEN_REMARKS"):
+    for name in ("_SECONDS_BETWEEN_LINES", "_SECONDS_WORTH_A_LINE", "_SECONDS_BETWEEN_NOTES"):
         monkeypatch.setattr(progress, name, 0.0)
     progress.enable()
     yield

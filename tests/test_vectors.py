@@ -107,7 +107,7 @@ def test_bad_files_are_named_with_the_reason(tmp_path):
     with pytest.raises(InputError, match=r"nothing\.safetensors does not exist"):
         WordVectors.load(tmp_path / "nothing.safetensors")
     (tmp_path / "text").write_text("2 3\na 1 2 3\nb 1 2\n")
-    with pytest.raises(InputError, match="not a file of word vectors"):
+    with pytest.raises(InputError, match="not a whole file of word vectors"):
         WordVectors.load(tmp_path / "text")
     with pytest.raises(InputError, match="line 3: 2 numbers where 3"):
         WordVectors.load_word2vec(tmp_path / "text")
@@ -121,6 +121,22 @@ def test_bad_files_are_named_with_the_reason(tmp_path):
     with pytest.raises(InputError, match="with a space"):
         WordVectors(["ice cream"], np.ones((1, 2))).save_word2vec(tmp_path / "spaced")
     assert not (tmp_path / "spaced").exists()
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_damage_anywhere_is_refused_or_changes_nothing_but_numbers(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("damaged") / "v.safetensors"
+    some_vectors().save(path)
+    raw = bytearray(path.read_bytes())
+    place = data.draw(st.integers(0, len(raw) - 1))
+    raw[place] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(bytes(raw[: data.draw(st.sampled_from([len(raw), place]))]))
+    try:
+        loaded = WordVectors.load(path)
+        assert len(loaded.words) == len(loaded) == len(some_vectors())
+    except InputError:
+        pass
 
 
 def test_words_files_may_have_counts_comments_and_a_byte_order_mark(tmp_path):

@@ -1,1 +1,1 @@
-"""What `make docs` runs: the reference made from the code, the site made from the pages, the link check."""
+"""The reference from the code, the site from the pages, and the link check: what `make docs` runs."""

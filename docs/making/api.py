@@ -1,201 +1,152 @@
-"""``docs/reference/api.md``: the public names with their signatures and docstrings.
-
-Signatures are taken from the source, not from the running objects, so that they read the same under every
-version of Python.
-"""
+"""``docs/reference/api.md``: the public names with their signatures and docstrings."""
 
 from __future__ import annotations
 
-import ast
-import importlib
 import inspect
 import re
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 _INTRODUCTION = """# Python
 
-Made from the source by `make docs`; do not edit. `import rarewords` takes no time: what needs torch is loaded
-when it is first used. Every mistake in what you give is an [`InputError`](#inputerror) that says what to do.
-"""
-# Not among the public names of the package, but used in the guides.
-_FURTHER = (
-    "rarewords.corpus.build.build",
-    "rarewords.corpus.settings.CorpusSettings",
-    "rarewords.mimic.learner_settings.LearnerSettings",
-    "rarewords.mimic.mimicking.Inferred",
-    "rarewords.probe.dataset.Dataset",
-    "rarewords.probe.evaluate.EvalSettings",
-    "rarewords.probe.evaluate.evaluate",
-    "rarewords.reproduction.run.reproduce",
-    "rarewords.slash.SlashRewriter",
-    "rarewords.slash.slash_text",
-    "rarewords.teaching.learning.Learned",
-    "rarewords.vectors.open_vectors",
-)
+Generated from the source by `make docs`; do not edit. `import rarewords` is quick: torch is loaded when a
+name that needs it is first used. Every mistake in the input raises [`InputError`](#inputerror), whose message
+says what to do."""
+_FURTHER = {
+    "Settings": (
+        "rarewords.corpus.settings.CorpusSettings",
+        "rarewords.mimic.learner_settings.LearnerSettings",
+        "rarewords.mimic.settings.MimicSettings",
+        "rarewords.ota.settings.OtaSettings",
+        "rarewords.probe.evaluate.EvalSettings",
+        "rarewords.teaching.settings.TeachSettings",
+    ),
+    "Results": (
+        "rarewords.injection.Injection",
+        "rarewords.mimic.inferred.Inferred",
+        "rarewords.mimic.inferred.InferredWords",
+        "rarewords.ota.approximate.Approximation",
+        "rarewords.probe.result.ProbeResult",
+        "rarewords.teaching.outcome.Learned",
+        "rarewords.teaching.outcome.Taught",
+        "rarewords.teaching.scan.Scan",
+    ),
+    "Used in the guides": (
+        "rarewords.engine.engine_for",
+        "rarewords.paper.run.reproduce",
+        "rarewords.probe.dataset.Dataset",
+        "rarewords.slash.SlashRewriter",
+        "rarewords.slash.slash_text",
+        "rarewords.vectors.open_vectors",
+    ),
+}
 
 
 def api_page() -> str:
     """The page in Markdown."""
     import rarewords
 
-    public = [(f"rarewords.{name}", getattr(rarewords, name)) for name in rarewords.__all__]
-    public = [(name, value) for name, value in public if callable(value)]
-    further = [(name, _named(name)) for name in _FURTHER]
-    groups = [("## The package", public), ("## Used in the guides", further)]
+    public = [f"rarewords.{name}" for name in rarewords.__all__ if name != "__version__"]
     parts = [_INTRODUCTION]
-    for title, members in groups:
-        rows = [
-            f"| [`{_short(name)}`](#{_short(name).lower()}) | {_summary(value)} |" for name, value in members
-        ]
-        parts += [title, "\n".join(["| name | |", "|---|---|", *rows])]
-        parts += [_section(name, value) for name, value in members]
+    for title, paths in {"Public names": public, **_FURTHER}.items():
+        named = [path.rsplit(".", 1) for path in paths]
+        members = [(module, name, getattr(import_module(module), name)) for module, name in named]
+        rows = [[f"[`{name}`](#{name.lower()})", _summary(value)] for _, name, value in members]
+        parts += [f"## {title}", _table("name", rows)]
+        parts += [_section(module, name, value) for module, name, value in members]
     return "\n\n".join(parts).rstrip() + "\n"
 
 
-def _named(path: str) -> Any:
-    module, _, name = path.rpartition(".")
-    return getattr(importlib.import_module(module), name)
-
-
-def _short(path: str) -> str:
-    return path.rpartition(".")[2]
-
-
-def _summary(value: Any) -> str:
-    return _markdown(inspect.cleandoc(value.__doc__ or "").split("\n\n")[0]).replace("|", "\\|")
-
-
-def _section(path: str, value: Any) -> str:
-    node = _source(value)
-    title = f"### {_short(path)}\n\n`from {path.rpartition('.')[0]} import {_short(path)}`"
-    if isinstance(node, ast.ClassDef):
-        return "\n\n".join([title, *_class(node)])
-    assert isinstance(node, ast.FunctionDef)
-    return "\n\n".join([title, _function(node)])
-
-
-def _source(value: Any) -> ast.stmt:
-    file = inspect.getsourcefile(value)
-    assert file is not None
-    for node in ast.parse(Path(file).read_text("utf-8")).body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == value.__name__:
-            return node
-    raise LookupError(f"{value.__name__} is not in {file}")
-
-
-def _class(node: ast.ClassDef) -> list[str]:
-    parts = [_code(_constructor(node))] if _constructor(node) else []
-    parts.append(_markdown(ast.get_docstring(node) or ""))
-    members = [one for one in node.body if isinstance(one, ast.FunctionDef) and not one.name.startswith("_")]
-    properties = [one for one in members if _is_property(one)]
-    if properties:
-        rows = [f"| `{one.name}` | `{_returned(one)}` | {_in_a_cell(_doc(one))} |" for one in properties]
-        parts.append("\n".join(["| property | | |", "|---|---|---|", *rows]))
-    for member in members:
-        if member not in properties:
-            called = f"{node.name}.{member.name}"
-            parts.append(f"#### {called}\n\n{_function(member, called)}")
-    return [part for part in parts if part]
-
-
-def _is_property(node: ast.FunctionDef) -> bool:
-    return bool({ast.unparse(mark) for mark in node.decorator_list} & {"property", "cached_property"})
-
-
-def _returned(node: ast.FunctionDef) -> str:
-    return _in_a_cell(ast.unparse(node.returns)) if node.returns else "Any"
-
-
-def _in_a_cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-def _constructor(node: ast.ClassDef) -> str:
-    """What is written to make one: the arguments of ``__init__``, or the fields of a dataclass."""
-    for member in node.body:
-        if isinstance(member, ast.FunctionDef) and member.name == "__init__":
-            return _signature(member, node.name, returns=False)
-    marks = [ast.unparse(mark) for mark in node.decorator_list]
-    if not any("dataclass" in mark for mark in marks):
-        return ""
-    named = ["*"] if any("kw_only=True" in mark for mark in marks) else []
-    fields = [ast.unparse(member) for member in node.body if isinstance(member, ast.AnnAssign)]
-    return _call(node.name, [*named, *(_default_shown(field) for field in fields)])
-
-
-def _function(node: ast.FunctionDef, called: str = "") -> str:
-    return f"{_code(_signature(node, called or node.name))}\n\n{_doc(node)}".rstrip()
-
-
-def _signature(node: ast.FunctionDef, called: str, *, returns: bool = True) -> str:
-    arguments = node.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
-    pairs = list(zip(positional, [*defaults, *arguments.defaults], strict=True))
-    if pairs and pairs[0][0].arg in ("self", "cls"):
-        pairs = pairs[1:]
-    shown = [_argument(one, default) for one, default in pairs]
-    if arguments.vararg:
-        shown.append(f"*{_argument(arguments.vararg, None)}")
-    elif arguments.kwonlyargs:
-        shown.append("*")
-    shown += [
-        _argument(one, default)
-        for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+def _section(module: str, name: str, value: Any) -> str:
+    parts = [f"### {name}", f"`from {module} import {name}`"]
+    if not inspect.isclass(value):
+        return "\n\n".join([*parts, _code(_signature(name, value)), _doc(value)])
+    if is_dataclass(value) or "__init__" in vars(value):
+        parts.append(_code(_signature(name, value)))
+    parts.append(_doc(value))
+    members = {called: member for called, member in vars(value).items() if not called.startswith("_")}
+    properties = [
+        [f"`{called}`", f"`{_annotation(getter.__annotations__.get('return', ''))}`", _summary(getter)]
+        for called, member in members.items()
+        if (getter := getattr(member, "fget", None) or getattr(member, "func", None))
     ]
-    if arguments.kwarg:
-        shown.append(f"**{_argument(arguments.kwarg, None)}")
-    result = f" -> {ast.unparse(node.returns)}" if returns and node.returns else ""
-    return _call(called, shown) + result
+    if properties:
+        parts.append(_table("property", properties))
+    for called, member in members.items():
+        method = getattr(member, "__func__", member)  # of a classmethod or staticmethod
+        if inspect.isfunction(method) and not isinstance(member, cached_property):
+            full = f"{name}.{called}"
+            parts += [f"#### {full}", _code(_signature(full, method)), _doc(method)]
+    return "\n\n".join(part for part in parts if part)
 
 
-def _argument(one: ast.arg, default: ast.expr | None) -> str:
-    text = one.arg + (f": {ast.unparse(one.annotation)}" if one.annotation else "")
-    if default is None:
-        return text
-    return f"{text} = {ast.unparse(default)}" if one.annotation else f"{text}={ast.unparse(default)}"
-
-
-def _call(name: str, arguments: list[str]) -> str:
-    line = f"{name}({', '.join(arguments)})"
-    if len(line) <= 100:
+def _signature(called: str, value: Callable[..., Any]) -> str:
+    """A call with all its arguments, one per line if they do not fit in one."""
+    found = inspect.signature(value)
+    shown, named_only = [], False
+    for place, one in enumerate(found.parameters.values()):
+        if place == 0 and one.name in ("self", "cls"):
+            continue
+        if one.kind is one.KEYWORD_ONLY and not named_only:
+            shown.append("*")
+        named_only = named_only or one.kind in (one.KEYWORD_ONLY, one.VAR_POSITIONAL)
+        stars = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        shown.append(f"{stars}{one.name}: {_annotation(one.annotation)}{_default(one)}")
+    constructs = inspect.isclass(value) or found.return_annotation is found.empty
+    returned = "" if constructs else f" -> {_annotation(found.return_annotation)}"
+    line = f"{called}({', '.join(shown)}){returned}"
+    if len(line) <= 100 or not shown:
         return line
-    return f"{name}(\n" + "".join(f"    {one},\n" for one in arguments) + ")"
+    return f"{called}(\n" + "".join(f"    {one},\n" for one in shown) + f"){returned}"
 
 
-def _default_shown(field: str) -> str:
-    """``field(default=x, …)`` as plain ``x``."""
-    return re.sub(r"= field\(default=([^,)]+).*", r"= \1", field)
+def _default(one: inspect.Parameter) -> str:
+    if one.default is one.empty:
+        return ""
+    shown = repr(one.default)
+    return f" = {'…' if shown.startswith('<') else shown}"  # a factory of dataclasses has no short form
+
+
+def _annotation(value: Any) -> str:
+    return value if isinstance(value, str) else getattr(value, "__name__", str(value))
+
+
+def _table(first: str, rows: list[list[str]]) -> str:
+    head = [first, *[""] * (len(rows[0]) - 1)]
+    cells = [[" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *cells])
 
 
 def _code(text: str) -> str:
     return f"```python\n{text}\n```"
 
 
-def _doc(node: ast.FunctionDef) -> str:
-    return _markdown(ast.get_docstring(node) or "")
+def _summary(value: Any) -> str:
+    return _doc(value).split("\n\n")[0]
 
 
-def _markdown(text: str) -> str:
-    """Docstrings as Markdown: parameters as a list, names as code, examples as blocks."""
+def _doc(value: Any) -> str:
+    """A docstring as Markdown: parameters as a list, names as code, examples as blocks."""
+    text = inspect.cleandoc(value.__doc__ or "")
     text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", text)
     text = re.sub(r"``([^`]+)``", r"`\1`", text)
     lines: list[str] = []
     for line in text.splitlines():
-        found = re.match(r":(param|return)s? ?(\w*):\s*(.*)", line)
-        if found:
-            if lines and lines[-1] and not lines[-1].startswith(("- ", "  ")):
+        in_list = bool(lines) and lines[-1].startswith(("- ", "  "))
+        if found := re.match(r":(?:param|return)s? ?(\w*):\s*(.*)", line):
+            if lines and lines[-1] and not in_list:
                 lines.append("")
-            name = f"`{found.group(2)}`" if found.group(2) else "returns"
-            lines.append(f"- {name}: {found.group(3)}")
-        elif line.startswith("    ") and lines and lines[-1].startswith(("- ", "  ")):
+            name = f"`{found.group(1)}`" if found.group(1) else "returns"
+            lines.append(f"- {name}: {found.group(2)}")
+        elif line.startswith("    ") and in_list:
             lines.append("  " + line.strip())
         else:
             lines.append(line)
-    text = "\n".join(lines).strip()
-    text = re.sub(r"::\n\n((?:    .*\n?)+)", _block, text)
-    return re.sub(r"(?:^>>> .*\n?(?:^(?!>>> ).+\n?)*)+", _example, text, flags=re.M)
+    text = re.sub(r"::\n\n((?:    .*\n?)+)", _block, "\n".join(lines).strip())
+    return re.sub(r"(?:^>>> .*\n?(?:^(?!>>> ).+\n?)*)+", _example, text, flags=re.M).strip()
 
 
 def _block(found: re.Match[str]) -> str:
@@ -203,5 +154,4 @@ def _block(found: re.Match[str]) -> str:
 
 
 def _example(found: re.Match[str]) -> str:
-    lines = re.sub(r"\s*# doctest:.*", "", found.group(0)).rstrip()
-    return f"```python\n{lines}\n```\n"
+    return _code(re.sub(r"\s*# doctest:.*", "", found.group(0)).rstrip()) + "\n"

@@ -1,6 +1,6 @@
 """``docs/reference/commands.md``: every command and option, from the program's own definition.
 
-Nothing here depends on the width of a terminal: the parameters are read, not the printed help.
+The parameters are read, not the printed help, so the page does not depend on the width of a terminal.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import typer
 _KINDS = {Path: "PATH", int: "NUMBER", float: "NUMBER", str: "TEXT"}
 _INTRODUCTION = """# Commands
 
-Made from the program by `make docs`; do not edit. The same text is shown by `--help` behind any command.
+Generated from the program by `make docs`; do not edit. Every command prints the same text with `--help`.
 
-Progress goes to stderr, results to stdout. A mistake in the input is one line and exit code 2; an
-interruption is exit code 130. `rarewords --quiet COMMAND` shows no progress, `rarewords --version` prints
-the version.
+Progress goes to stderr, results go to stdout. A mistake in the input gives one line on stderr and exit code
+2; an interruption gives exit code 130. `rarewords --quiet COMMAND` shows no progress, and
+`rarewords --version` prints the version.
 """
 
 
@@ -66,7 +66,7 @@ def _section(path: tuple[str, ...], command: Any) -> str:
     options = [one for one in command.params if one.param_type_name == "option" and "--help" not in one.opts]
     kinds = _kinds(command)
     needed = [f"{one.opts[0]} {_value(one, kinds)}" for one in options if one.required]
-    # What must be given comes first; the rest is in the table.
+    # Required options come first; the table has the rest.
     shown = " ".join([*path, *(_argument(one) for one in arguments), *needed, "[OPTIONS]"])
     parts = [f"## {' '.join(path)}", f"```text\n{shown}\n```", _help(command)]
     if arguments:
@@ -79,9 +79,9 @@ def _section(path: tuple[str, ...], command: Any) -> str:
 
 
 def _argument(one: Any) -> str:
-    name = str(one.metavar or one.name.upper())
-    name = name if one.metavar or one.nargs == 1 else f"{name}..."
-    return name if one.required or name.startswith("[") else f"[{name}]"
+    name = str(one.metavar or one.name.upper()).strip("[].")
+    name = name if one.nargs == 1 else f"{name}..."
+    return name if one.required else f"[{name}]"
 
 
 def _value(one: Any, kinds: dict[str, str]) -> str:
@@ -89,7 +89,7 @@ def _value(one: Any, kinds: dict[str, str]) -> str:
 
 
 def _kinds(command: Any) -> dict[str, str]:
-    """What a value of each parameter is, from the annotations of the command's function."""
+    """The kind of value each parameter takes, from the annotations of the command's function."""
     hints = get_type_hints(inspect.unwrap(command.callback))
     result = {}
     for name, hint in hints.items():
@@ -104,7 +104,8 @@ def _kinds(command: Any) -> dict[str, str]:
 def _names(one: Any, kinds: dict[str, str]) -> str:
     if one.is_flag:
         return ", ".join(f"`{name}`" for name in [*one.opts, *one.secondary_opts])
-    return ", ".join(f"`{name}`" for name in one.opts) + f" `{_value(one, kinds)}`"
+    value = _value(one, kinds).replace("|", "\\|")  # a bare one would end the cell
+    return ", ".join(f"`{name}`" for name in one.opts) + f" `{value}`"
 
 
 def _default(one: Any) -> str:

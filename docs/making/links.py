@@ -1,4 +1,4 @@
-"""Links that lead nowhere: in a built site, file by file, anchors included."""
+"""Broken links of a built site, including those to anchors."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class _Found(HTMLParser):
 
 
 def broken_links(site: Path) -> list[str]:
-    """One line for each link of the site that leads to no file, no anchor, or out of the site by a path."""
+    """One line per link to a missing file, to a missing anchor, or to a file outside the site."""
     pages = {page.resolve(): _read(page) for page in sorted(site.rglob("*.html"))}
     broken = []
     for page, found in pages.items():
         name = page.relative_to(site.resolve())
         repeated = {one for one in found.anchors if found.anchors.count(one) > 1}
-        broken += [f"{name}: the anchor {one} is there twice" for one in sorted(repeated)]
+        broken += [f"{name}: the anchor {one} occurs twice" for one in sorted(repeated)]
         broken += [
             f"{name}: {link}"
             for link in found.links
@@ -48,7 +48,7 @@ def _read(page: Path) -> _Found:
 
 def _leads_somewhere(link: str, page: Path, pages: dict[Path, _Found], site: Path) -> bool:
     parts = urlsplit(link)
-    if parts.scheme or parts.netloc:  # elsewhere: not ours to check, and no test should need a network
+    if parts.scheme or parts.netloc:  # outside the site; a test must not need a network
         return parts.scheme in ("https", "http", "mailto", "data")  # data: the picture is in the link
     target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
     if not target.exists() or not target.is_relative_to(site):

@@ -1,4 +1,4 @@
-"""The site: every page of ``docs`` as HTML, with one style sheet and nothing loaded from elsewhere."""
+"""The site: every page of ``docs`` as HTML, with one style sheet and nothing from other servers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 STYLE = Path(__file__).with_name("site.css")
-# The order of the sidebar; what is not named here comes last, under "More".
+# The order of the sidebar; pages not named here come last, under "More".
 SECTIONS = {
     "Start": ["docs/index.md", "docs/tutorial.md"],
     "How to": [
@@ -39,13 +39,18 @@ SECTIONS = {
         "docs/reproduce.md",
         "docs/serve.md",
     ],
-    "Reference": ["docs/reference/commands.md", "docs/reference/api.md", "docs/dependencies.md"],
+    "Reference": [
+        "docs/reference/commands.md",
+        "docs/reference/api.md",
+        "docs/architecture.md",
+        "docs/dependencies.md",
+    ],
 }
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page of Markdown: where it comes from (in the repository), where it goes (in the site), its title."""
+    """A page of Markdown: its source in the repository, its target in the site, and its title."""
 
     source: Path
     target: Path
@@ -53,7 +58,7 @@ class Page:
 
 
 def build_site(root: Path, site: Path) -> list[Page]:
-    """Write the site anew and return its pages."""
+    """Write the site, replacing an older one, and return its pages."""
     pages = _pages(root)
     if site.exists():
         shutil.rmtree(site)
@@ -82,7 +87,7 @@ def build_site(root: Path, site: Path) -> list[Page]:
 
 
 def markdown_parser() -> MarkdownIt:
-    """Markdown as GitHub reads it: tables, code in colour, formulas between dollars."""
+    """Markdown as GitHub reads it: tables, highlighted code, formulas between dollar signs."""
     parser = MarkdownIt("commonmark", {"html": False, "highlight": _highlight}).enable(
         ["table", "strikethrough"]
     )
@@ -90,7 +95,7 @@ def markdown_parser() -> MarkdownIt:
 
 
 def slug(title: str, seen: set[str] | None = None) -> str:
-    """The anchor GitHub gives a heading; a repeated one gets a number.
+    """The anchor that GitHub gives to a heading; a repeated one gets a number.
 
     >>> slug("What is `kept`, and why?")
     'what-is-kept-and-why'
@@ -122,7 +127,7 @@ def _pages(root: Path) -> list[Page]:
 
 
 def _place(source: Path) -> Path:
-    """Where a file of the repository lies in the site."""
+    """The place of a repository file in the site."""
     if source.is_relative_to("docs"):
         return source.relative_to("docs")
     return Path("cards") / source.relative_to("src/rarewords/assets")
@@ -145,7 +150,7 @@ def _text(token: Token) -> str:
 
 
 def _rewrite_links(tokens: Sequence[Token], page: Page, pages: Sequence[Page], root: Path) -> set[Path]:
-    """Let links lead to the site's pages; returns the files that must be copied."""
+    """Point links at the pages of the site, and return the files to copy into it."""
     targets = {one.source: one.target for one in pages}
     copied: set[Path] = set()
     for token in [child for one in tokens for child in one.children or []]:
@@ -156,7 +161,7 @@ def _rewrite_links(tokens: Sequence[Token], page: Page, pages: Sequence[Page], r
             continue
         file = (root / page.source.parent / parts.path).resolve()
         if not file.exists() or not file.is_relative_to(root.resolve()):
-            continue  # the link check names it
+            continue  # the link check reports it
         source = file.relative_to(root.resolve())
         if source not in targets and not source.is_relative_to("docs"):
             continue
@@ -252,7 +257,7 @@ def _short_title(page: Page) -> str:
 
 
 def _outline(tokens: Sequence[Token]) -> str:
-    """The headings of a page, at its side."""
+    """The headings of a page, shown beside it."""
     found = [
         (str(token.attrs["id"]), _text(tokens[place + 1]))
         for place, token in enumerate(tokens)

@@ -6,58 +6,58 @@ from typing import TYPE_CHECKING, Any
 from rarewords.errors import InputError
 
 if TYPE_CHECKING:
+    from rarewords.corpus.build import build as build_store
     from rarewords.corpus.store import Store
-    from rarewords.injection import Injection, inject, inject_folder
+    from rarewords.injection import inject, inject_folder
     from rarewords.lm import Answers, LanguageModel, Query
+    from rarewords.mimic.attentive import AttentiveMimicking
     from rarewords.mimic.learner import WordLearner
-    from rarewords.mimic.mimicking import AttentiveMimicking
-    from rarewords.ota import OtaSettings, approximate
-    from rarewords.teaching import Taught, TeachSettings, teach
+    from rarewords.ota.approximate import approximate
+    from rarewords.probe.evaluate import evaluate
+    from rarewords.teaching.scan import scan
+    from rarewords.teaching.teach import teach
     from rarewords.vectors import WordVectors
 
 __version__ = "0.1.0"
 __all__ = [
     "Answers",
     "AttentiveMimicking",
-    "Injection",
     "InputError",
     "LanguageModel",
-    "OtaSettings",
     "Query",
     "Store",
-    "Taught",
-    "TeachSettings",
     "WordLearner",
     "WordVectors",
     "__version__",
     "approximate",
+    "build_store",
+    "evaluate",
     "inject",
     "inject_folder",
+    "scan",
     "teach",
 ]
 
-# A function never has its module's name (inject lives in injection.py): importing the module would hide it.
-# Loaded when first used: importing torch takes seconds that `rarewords --help` need not spend.
-_LAZY = {
-    "Answers": "rarewords.lm",
-    "AttentiveMimicking": "rarewords.mimic.mimicking",
-    "Injection": "rarewords.injection",
-    "LanguageModel": "rarewords.lm",
-    "OtaSettings": "rarewords.ota",
-    "Query": "rarewords.lm",
-    "Store": "rarewords.corpus.store",
-    "Taught": "rarewords.teaching",
-    "TeachSettings": "rarewords.teaching",
-    "WordLearner": "rarewords.mimic.learner",
-    "WordVectors": "rarewords.vectors",
-    "approximate": "rarewords.ota",
-    "inject": "rarewords.injection",
-    "inject_folder": "rarewords.injection",
-    "teach": "rarewords.teaching",
+# Loaded on first use: importing torch takes seconds that `rarewords --help` need not spend.
+_HOMES = {
+    "Answers": "lm",
+    "AttentiveMimicking": "mimic.attentive",
+    "LanguageModel": "lm",
+    "Query": "lm",
+    "Store": "corpus.store",
+    "WordLearner": "mimic.learner",
+    "WordVectors": "vectors",
+    "approximate": "ota.approximate",
+    "build_store": "corpus.build",
+    "evaluate": "probe.evaluate",
+    "inject": "injection",
+    "inject_folder": "injection",
+    "scan": "teaching.scan",
+    "teach": "teaching.teach",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module 'rarewords' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'rarewords' has no attribute {name!r}")
+    return getattr(import_module(f"rarewords.{_HOMES[name]}"), "build" if name == "build_store" else name)

@@ -13,7 +13,7 @@ _WORDS_SHOWN = 200
 def model_card(
     base: str, vectors: WordVectors, ids: Mapping[str, int], *, predictable: bool, slash: bool
 ) -> str:
-    """What the folder is, which words it was taught, with which settings, and how to load it."""
+    """The card: what the folder is, which words it was taught with which settings, and how to load it."""
     words = sorted(ids)
     example = words[0] if words else "word"
     shown = ", ".join(words[:_WORDS_SHOWN])

@@ -89,7 +89,7 @@ def read_json(path: str | Path) -> Any:
         raise InputError(f"{path} does not exist") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a JSON file: {error}") from None
 
 
@@ -108,6 +108,14 @@ def explain_os_error(error: OSError, target: str | Path) -> InputError:
     if error.errno in (errno.ENOTDIR, errno.EEXIST):
         return InputError(f"{target} cannot be created: {error.strerror}: {error.filename}")
     return InputError(f"{target} cannot be written: {error.strerror or error}")
+
+
+def no_space(error: Exception, target: str | Path) -> InputError | None:
+    """The error to raise where a library reports a full disk in its own way; None for any other error."""
+    text = str(error).lower()
+    if "os error 28" in text or "no space" in text:
+        return InputError(f"{target}: no space left on the disk; free some space or choose another place")
+    return None
 
 
 @contextmanager

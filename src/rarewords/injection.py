@@ -1,8 +1,8 @@
 """Put word vectors into a model, so that plain ``transformers`` uses them.
 
-Each word becomes one added token that matches whole words only, and its vector becomes the token's row of
-the input embeddings. Everything else stays as it was: other text tokenizes the same, existing rows keep
-their values, and a new word is not predicted unless asked, because its output bias is set so low that its
+Each word becomes one added token that matches whole words only, and its vector becomes the token's row of the
+input embeddings. Everything else stays as it was: other text tokenizes the same, existing rows keep their
+values, and the model does not predict a new word unless asked to, because its output bias is so low that its
 probability is exactly zero.
 """
 
@@ -15,27 +15,30 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
+from tokenizers import AddedToken
 
 from rarewords.card import model_card
 from rarewords.errors import InputError
-from rarewords.files import whole_folder
+from rarewords.files import no_space, whole_folder
+from rarewords.models import load_pretrained
 from rarewords.tokens import Tokens
 from rarewords.vectors import WordVectors
 
 EXISTING = ("refuse", "replace", "skip")
 # exp() of a logit this low is zero in float32, float16 and bfloat16, and the number itself fits in each.
 _NEVER = -1e4
-# A word must be one token wherever text may put it.
-_PLACES = ("{}", "a {} .", '"{}"', "({}),")
+# A word must be one token in each of these surroundings.
+_SURROUNDINGS = ("{}", "a {} .", '"{}"', "({}),")
 
 
 @dataclass(frozen=True)
 class Injection:
     """What an injection did.
 
-    :param ids: the token id of each word that was put in.
-    :param replaced: words whose own row was overwritten.
-    :param skipped: words left alone because the vocabulary holds them.
+    :param ids: the token id of each injected word.
+    :param replaced: words whose existing row was overwritten.
+    :param skipped: words left alone because the vocabulary has them.
     """
 
     ids: dict[str, int]
@@ -57,8 +60,8 @@ def inject(
     Everything is checked first; on an error neither is changed.
 
     :param predictable: let the model answer with the new words.
-    :param existing: for words the vocabulary holds as one piece: ``refuse`` all, ``replace`` their rows,
-        or ``skip`` them.
+    :param existing: what to do with words that the vocabulary has as one piece: ``refuse`` all words,
+        ``replace`` their rows, or ``skip`` them.
     :param slash: name the tokens ``<word>``, for use behind the word itself: ``kumquat / <kumquat>``
         (see :func:`rarewords.slash.slash_text`).
     """
@@ -101,10 +104,8 @@ def inject_folder(
     """Make a new model folder that knows the words; it appears whole or not at all.
 
     :param model: ``default``, a folder or a hub name.
-    :param card: the text of the folder's README.md; one is written when there is none.
+    :param card: the text of the folder's README.md; generated if not given.
     """
-    from rarewords.loading import load_pretrained
-
     language_model, tokenizer = load_pretrained(model)
     injection = inject(
         language_model, tokenizer, vectors, predictable=predictable, existing=existing, slash=slash
@@ -116,19 +117,19 @@ def inject_folder(
 
 
 def require_injectable(model: Any, *, predictable: bool = False) -> None:
-    """Raise where new words could not be kept out of a model's answers."""
+    """Refuse a model whose answers new words could not be kept out of."""
     if not predictable and _output_bias(model) is None:
         raise InputError(
             f"{type(model).__name__} has no output bias, so new words cannot be kept out of its answers; "
-            "use predictable=True (--predictable)"
+            "use predictable=True (inject --predictable, or predictable = true in --settings of teach)"
         )
 
 
 def unfit_words(tokenizer: Any, words: Sequence[str], *, slash: bool = False) -> dict[str, str]:
-    """The words that cannot become one token each, and why; the others can be injected together."""
+    """The words that cannot become one token each, with the reason; the others can be injected together."""
     refused: dict[str, str] = {}
     while True:
-        # One word's token can be in another's way, so what is left is looked at again.
+        # One word's token can get in the way of another's, so the rest is checked again.
         left = [word for word in words if word not in refused]
         found = _unfit(tokenizer, [f"<{word}>" if slash else word for word in left])
         if not found:
@@ -143,16 +144,12 @@ def save_folder(
 
     :param more: further text files by name.
     """
-    from safetensors import SafetensorError
-
     with whole_folder(out) as folder:
         try:
             model.save_pretrained(folder)
             tokenizer.save_pretrained(folder)
         except SafetensorError as error:
-            if "os error 28" in str(error) or "No space" in str(error):
-                raise InputError(f"{out}: no space left on the disk; free some space first") from error
-            raise
+            raise no_space(error, out) or error from error
         for name, text in {"README.md": card, **(more or {})}.items():
             (folder / name).write_text(text, "utf-8")
 
@@ -171,7 +168,7 @@ def _check_size(model: Any, vectors: WordVectors) -> None:
 def _existing_rows(
     tokenizer: Any, vectors: WordVectors, contents: Sequence[str], existing: str
 ) -> tuple[dict[int, int], set[int]]:
-    """Rows of words the vocabulary already holds: those to overwrite (with the token id), those to skip."""
+    """Rows of words the vocabulary has: those to overwrite, with their token ids, and those to skip."""
     tokens = Tokens(tokenizer)
     unknown = tokenizer.unk_token_id
     held = {
@@ -189,19 +186,17 @@ def _existing_rows(
 
 
 def _unfit(tokenizer: Any, contents: Sequence[str]) -> dict[int, str]:
-    """The rows of words that cannot become one token wherever they may stand in text, and why."""
+    """The rows of words that do not become one token everywhere in text, with the reason."""
     found = _unclear(tokenizer, contents)
     if found:
-        return (
-            found  # of two that are the same to the tokenizer, either may win; that would confuse the trial
-        )
+        return found  # of two words that the tokenizer cannot tell apart either may win the trial
     trial = copy.deepcopy(tokenizer)
     ids = _add_tokens(trial, contents)
     backend = trial.backend_tokenizer
     backend.no_truncation()
     backend.no_padding()
-    for place in _PLACES:
-        texts = [place.format(content) for content in contents]
+    for surroundings in _SURROUNDINGS:
+        texts = [surroundings.format(content) for content in contents]
         encoded = backend.encode_batch_fast(texts, add_special_tokens=False)
         for row, (content, token) in enumerate(zip(contents, ids, strict=True)):
             if encoded[row].ids.count(token) != 1 and row not in found:
@@ -213,7 +208,7 @@ def _unfit(tokenizer: Any, contents: Sequence[str]) -> dict[int, str]:
 
 
 def _unclear(tokenizer: Any, contents: Sequence[str]) -> dict[int, str]:
-    """The rows of words that are not a word, or the same word as one before."""
+    """The rows that hold no word, or the same word as an earlier row."""
     normalizer = tokenizer.backend_tokenizer.normalizer
     seen: dict[str, str] = {}
     found: dict[int, str] = {}
@@ -234,9 +229,7 @@ def _unclear(tokenizer: Any, contents: Sequence[str]) -> dict[int, str]:
 
 
 def _add_tokens(tokenizer: Any, contents: Sequence[str]) -> list[int]:
-    from tokenizers import AddedToken
-
-    # Where a space belongs to the word behind it (Ġ, ▁), the new token must take that space with it.
+    # If a space belongs to the word after it (Ġ, ▁), the new token must include that space.
     takes_space = _space_belongs_to_word(tokenizer)
     tokenizer.add_tokens(
         [
@@ -285,11 +278,11 @@ def _set_outputs(model: Any, vectors: WordVectors, ids: dict[int, int], predicta
 
 
 def _unshare_bias(model: Any) -> None:
-    """Give an untied output layer a bias of its own.
+    """Give an untied output layer its own bias.
 
-    Many heads keep the output bias twice, ``head.bias`` and ``head.decoder.bias``. After growing, the two are
-    one parameter, of which only one is saved, or the first still has its old size; either way a model whose
-    output is not tied to its input could not be loaded again.
+    Many heads keep the output bias twice, ``head.bias`` and ``head.decoder.bias``. After resizing, either the
+    two share one parameter, of which only one is saved, or the first still has its old size; in both cases
+    an untied model could not be loaded again.
     """
     output = model.get_output_embeddings()
     if output.bias is None or output.weight.data_ptr() == model.get_input_embeddings().weight.data_ptr():

@@ -1,15 +1,14 @@
 """One wrapper over any Hugging Face masked language model.
 
-The only file that knows architectures differ: where the prediction head is, what the input embeddings
-are, and how a sequence is turned into hidden states. Everything goes through ``inputs_embeds``, so a word
-may be its pieces or one free vector.
+The only file that knows architectures differ: where the prediction head is, what the input embeddings are,
+and how a sequence becomes hidden states. Everything goes through ``inputs_embeds``, so a word may be its
+pieces or one free vector.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,14 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rarewords.bundled import DEFAULT_MODEL
 from rarewords.errors import InputError
-from rarewords.loading import choose_device, choose_dtype, load_pretrained
-from rarewords.progress import Bar, progress
+from rarewords.models import DEFAULT_MODEL, choose_device, choose_dtype, load_pretrained
+from rarewords.progress import progress
 from rarewords.tokens import EncodedBlank, Tokens
 
-# The modules between the last hidden state and the logits, by what they are called. The first row whose
-# names the model has is used; a model with none of them is run whole, which is slower but the same.
+# The modules between the last hidden state and the logits. The first row whose names the model has is used; a
+# model with none of them computes logits at every position, which is slower but gives the same numbers.
 _HEADS = (
     ("cls",),
     ("lm_head",),
@@ -42,7 +40,7 @@ class Query:
     """A pattern and the keyword that goes into it.
 
     :param pattern: text with one ``_`` and at most one ``<W>``, such as ``"a <W> is a kind of _ ."``
-    :param vector: what stands for the keyword; its own pieces when there is none. *Shape:* (dim,)
+    :param vector: stands for the keyword; without it the model reads the pieces. *Shape:* (dim,)
     :param slash: show both, ``kumquat / <vector>``, instead of the vector alone.
     """
 
@@ -100,13 +98,14 @@ class LanguageModel:
         :param device: ``auto`` (the best there is), ``cuda``, ``cuda:1``, ``mps`` or ``cpu``.
         :param dtype: ``float32`` or ``bfloat16``.
         """
+        chosen = choose_device(device)
+        number = choose_dtype(dtype, chosen)
         model, tokenizer = load_pretrained(name)
-        chosen, number = choose_device(device), choose_dtype(dtype)
         return cls(model.to(device=chosen, dtype=number), tokenizer, name=str(name))
 
     @property
     def device(self) -> torch.device:
-        """Where the model computes."""
+        """The device the model computes on."""
         return self._embedding.weight.device
 
     @property
@@ -120,9 +119,24 @@ class LanguageModel:
         return int(self._embedding.weight.shape[1])
 
     @property
+    def hidden(self) -> int:
+        """The size of a hidden state."""
+        return int(getattr(self.model.config, "hidden_size", self.dim))
+
+    @property
     def layers(self) -> int:
-        """The number of layers, the embedding output not counted."""
+        """The number of layers, not counting the embedding output."""
         return int(self.model.config.num_hidden_layers)
+
+    @property
+    def architecture(self) -> str:
+        """The name of the model's class."""
+        return type(self.model).__name__
+
+    @property
+    def parameters(self) -> int:
+        """The number of weights."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
 
     @property
     def max_length(self) -> int:
@@ -147,8 +161,8 @@ class LanguageModel:
     def fingerprint(self) -> str:
         """Sixteen hexadecimal digits that differ between models whose vectors cannot be mixed.
 
-        They follow from the weights alone: names of parameters and of settings change with the version of
-        transformers, and a model must stay itself on another machine.
+        They depend on the weights alone: names of parameters and settings change with the version of
+        transformers, and a model must keep its fingerprint on another machine.
         """
         samples = set()
         for parameter in self.model.parameters():
@@ -163,7 +177,7 @@ class LanguageModel:
         return self.tokens.pieces(word)
 
     def piece_strings(self, ids: Sequence[int]) -> list[str]:
-        """Token ids as the vocabulary writes them."""
+        """Token ids as the vocabulary spells them."""
         return self.tokens.piece_strings(ids)
 
     @property
@@ -172,12 +186,10 @@ class LanguageModel:
         return self.tokens.whole_words
 
     def embed(self, ids: Tensor, slots: Tensor | None = None, vectors: Tensor | None = None) -> Tensor:
-        """Input vectors of token ids, some places taken by free vectors.
-
-        Gradients flow to ``vectors``.
+        """Input vectors of token ids, with free vectors at some positions. Gradients flow to ``vectors``.
 
         :param ids: *Shape:* (batch, length)
-        :param slots: for each row the place of its free vector. *Shape:* (batch,)
+        :param slots: the position of each row's free vector. *Shape:* (batch,)
         :param vectors: *Shape:* (batch, dim)
         :return: *Shape:* (batch, length, dim)
         """
@@ -191,24 +203,20 @@ class LanguageModel:
         """Hidden states of all layers, the embedding output first.
 
         :param inputs: input vectors, as :meth:`embed` gives them. *Shape:* (batch, length, dim)
-        :param mask: 1 for real places, 0 for padding on the right. *Shape:* (batch, length)
+        :param mask: 1 for tokens, 0 for padding on the right. *Shape:* (batch, length)
         :return: ``layers + 1`` tensors. *Shape:* (batch, length, hidden)
         """
-        output = self._base(
-            inputs_embeds=inputs,
-            attention_mask=self._mask(inputs, mask),
-            output_hidden_states=True,
-            return_dict=True,
-        )
+        seen = self._mask(inputs, mask)
+        output = self._base(inputs_embeds=inputs, attention_mask=seen, output_hidden_states=True)
         return tuple(output.hidden_states)
 
     def last_hidden_state(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
         """The output of the last layer alone. *Shape:* (batch, length, hidden)"""
-        output = self._base(inputs_embeds=inputs, attention_mask=self._mask(inputs, mask), return_dict=True)
+        output = self._base(inputs_embeds=inputs, attention_mask=self._mask(inputs, mask))
         return output.last_hidden_state  # type: ignore[no-any-return]
 
     def logits_at(self, inputs: Tensor, places: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Logits over the vocabulary at one place of each row, and nowhere else.
+        """Logits over the vocabulary at one position of each row.
 
         :param inputs: *Shape:* (batch, length, dim)
         :param places: *Shape:* (batch,)
@@ -216,9 +224,7 @@ class LanguageModel:
         """
         rows = torch.arange(len(places), device=places.device)
         if self._head is None:
-            output = self.model(
-                inputs_embeds=inputs, attention_mask=self._mask(inputs, mask), return_dict=True
-            )
+            output = self.model(inputs_embeds=inputs, attention_mask=self._mask(inputs, mask))
             return output.logits[rows, places]  # type: ignore[no-any-return]
         hidden = self.last_hidden_state(inputs, mask)[rows, places]
         for module in self._head:
@@ -227,34 +233,25 @@ class LanguageModel:
 
     @torch.no_grad()
     def fill(
-        self,
-        queries: Sequence[Query],
-        *,
-        top_k: int = 100,
-        tokens_per_batch: int | None = None,
-        bar: Bar | None = None,
+        self, queries: Sequence[Query], *, top_k: int = 100, tokens_per_batch: int | None = None
     ) -> Answers:
         """The ``top_k`` most probable fillers for the blank of each query.
 
-        Queries of equal length are computed together, so nothing is padded and no answer depends on its
-        neighbours.
-
-        :param bar: reports progress there instead of on a bar of its own.
+        Queries of equal length are computed together, so nothing is padded and no answer depends on the
+        other queries.
         """
         if top_k < 1:
             raise InputError(f"top_k must be at least 1, not {top_k}")
         top_k = min(top_k, len(self.embeddings))
         ids = np.zeros((len(queries), top_k), dtype=np.int64)
         log_probs = np.zeros((len(queries), top_k), dtype=np.float32)
-        shown = progress("Filling blanks", total=len(queries), unit="queries") if bar is None else None
-        with shown or nullcontext(bar) as reported:
+        with progress("Filling blanks", total=len(queries), unit="queries") as bar:
             for batch, logits in self._logits(queries, tokens_per_batch):
                 best = torch.topk(logits, top_k, dim=-1)
                 normalizer = torch.logsumexp(logits, dim=-1, keepdim=True)
                 ids[batch] = best.indices.cpu().numpy()
                 log_probs[batch] = (best.values - normalizer).cpu().numpy()
-                if reported is not None:
-                    reported.advance(len(batch))
+                bar.advance(len(batch))
         return Answers(ids, log_probs, self.tokens)
 
     @torch.no_grad()
@@ -293,7 +290,7 @@ class LanguageModel:
         slash = tuple(self.pieces("/")) if any(query.slash for query in queries) else ()
         result = []
         for query, one in zip(queries, encoded, strict=True):
-            changed = one if query.vector is None else _with_slot(one, slash if query.slash else None)
+            changed = one if query.vector is None else one.with_slot(slash if query.slash else None)
             if len(changed.ids) > self.max_length:
                 raise InputError(
                     f"{query.word!r} in {query.pattern!r} has {len(changed.ids)} tokens; "
@@ -333,22 +330,8 @@ def _find_head(model: Any) -> tuple[nn.Module, ...] | None:
     return None
 
 
-def _with_slot(one: EncodedBlank, slash: tuple[int, ...] | None) -> EncodedBlank:
-    """Put one place for a vector where the word's pieces were, or behind them and a slash.
-
-    ``ids (CLS, ku, ##m, is, MASK), word 1..3 -> (CLS, slot, is, MASK)``, with slash
-    ``(CLS, ku, ##m, /, slot, is, MASK)``. The slot holds the word's last piece until a vector replaces it.
-    """
-    slot = one.ids[one.word_end - 1 : one.word_end]
-    middle = slot if slash is None else one.ids[one.word_start : one.word_end] + slash + slot
-    ids = one.ids[: one.word_start] + middle + one.ids[one.word_end :]
-    moved = len(ids) - len(one.ids)
-    blank = one.blank + moved if one.blank >= one.word_end else one.blank
-    return EncodedBlank(ids, blank, one.word_start, one.word_start + len(middle))
-
-
 def _batches_by_length(lengths: Sequence[int], tokens_per_batch: int) -> list[list[int]]:
-    """Indices grouped so that each batch has one length and at most that many tokens, short ones first."""
+    """Batches of indices, each of one length and at most ``tokens_per_batch`` tokens, short ones first."""
     groups: dict[int, list[int]] = {}
     for index, length in enumerate(lengths):
         groups.setdefault(length, []).append(index)

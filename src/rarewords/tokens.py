@@ -1,4 +1,4 @@
-"""What a tokenizer makes of words in running text, whatever marks it uses.
+"""How a tokenizer splits words in running text, whatever marks it uses.
 
 WordPiece writes ``ku ##m ##qua ##t``, byte-level BPE ``Ġk um qu at``, Unigram ``▁ku mqu at``. Nothing here
 knows these marks: a word's pieces are the tokens that cover its characters, found by their offsets.
@@ -23,7 +23,7 @@ _BEFORE = "a "
 class EncodedBlank:
     """A pattern as token ids, special tokens included.
 
-    ``ids[blank]`` is the mask. ``ids[word_start:word_end]`` are the pieces of the keyword, none where the
+    ``ids[blank]`` is the mask. ``ids[word_start:word_end]`` are the pieces of the keyword, empty if the
     pattern has no keyword.
     """
 
@@ -32,9 +32,21 @@ class EncodedBlank:
     word_start: int
     word_end: int
 
+    def with_slot(self, slash: tuple[int, ...] | None = None) -> EncodedBlank:
+        """Make room for one vector in place of the word's pieces, or behind them and a slash.
+
+        ``ids (CLS, ku, ##m, is, MASK), word 1..3 -> (CLS, slot, is, MASK)``, with slash
+        ``(CLS, ku, ##m, /, slot, is, MASK)``. The slot holds the last piece until a vector replaces it.
+        """
+        slot = self.ids[self.word_end - 1 : self.word_end]
+        middle = slot if slash is None else self.ids[self.word_start : self.word_end] + slash + slot
+        ids = self.ids[: self.word_start] + middle + self.ids[self.word_end :]
+        blank = self.blank + len(ids) - len(self.ids) if self.blank >= self.word_end else self.blank
+        return EncodedBlank(ids, blank, self.word_start, self.word_start + len(middle))
+
 
 class Tokens:
-    """A Hugging Face tokenizer, seen from the side of words.
+    """The pieces of words under a Hugging Face tokenizer.
 
     :param tokenizer: a fast tokenizer (one that reports offsets).
     """
@@ -49,7 +61,7 @@ class Tokens:
 
     @cached_property
     def lower_case(self) -> bool:
-        """Whether the tokenizer makes no difference between capitals and small letters."""
+        """Whether the tokenizer ignores case."""
         upper, lower = ("The Rare WORDS of Alphabet", "the rare words of alphabet")
         return self._ids([upper])[0] == self._ids([lower])[0]
 
@@ -65,13 +77,13 @@ class Tokens:
 
     @property
     def mask_token(self) -> str:
-        """The mask as it is written in text."""
+        """The mask token as text."""
         if self.tokenizer.mask_token is None:
             raise InputError("the tokenizer has no mask token, so blanks cannot be filled; use a masked LM")
         return str(self.tokenizer.mask_token)
 
     def pieces(self, word: str) -> list[int]:
-        """The ids of a word's pieces in running text, that is, behind a space.
+        """The ids of a word's pieces in running text, that is, after a space.
 
         >>> tokens.piece_strings(tokens.pieces("kumquat"))  # doctest: +SKIP
         ['ku', '##m', '##qua', '##t']
@@ -83,12 +95,12 @@ class Tokens:
         return [[token for _, token in pieces] for pieces in self.pieces_with_text(words)]
 
     def pieces_with_text(self, words: Sequence[str]) -> list[list[tuple[str, int]]]:
-        """The pieces of words, each with the letters it covers; a mark for a space alone covers none."""
+        """The pieces of words, each with the letters it covers; a token for the space alone covers none."""
         if not words:
             return []
         texts = [_BEFORE + word for word in words]
         encoded = self.tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True)
-        # The space counts as the word's own: Ġ and ▁ stand for it and may be a token of their own.
+        # The space belongs to the word: Ġ and ▁ stand for it and may be separate tokens.
         first = len(_BEFORE) - 1
         return [
             [
@@ -100,7 +112,7 @@ class Tokens:
         ]
 
     def piece_strings(self, ids: Iterable[int]) -> list[str]:
-        """Token ids as the vocabulary writes them, marks included."""
+        """Token ids as the vocabulary spells them, marks included."""
         return [str(token) for token in self.tokenizer.convert_ids_to_tokens(list(ids))]
 
     def has_unknown(self, ids: Iterable[int]) -> bool:
@@ -114,7 +126,7 @@ class Tokens:
 
     @cached_property
     def whole_words(self) -> dict[str, int]:
-        """Vocabulary entries that are words by themselves: letters only, in one piece in running text."""
+        """Vocabulary entries that are whole words: letters only, one piece in running text."""
         special = set(self.tokenizer.all_special_ids)
         candidates = [token for token in sorted(self.tokenizer.get_vocab().values()) if token not in special]
         words = self._texts(candidates)
@@ -149,7 +161,9 @@ class Tokens:
                 if right > left and right > first and left < end and place != blank
             ]
             if not inside and end > start:
-                raise InputError(f"the tokenizer drops the word {text[start:end]!r} altogether")
+                raise InputError(
+                    f"the tokenizer drops the word {text[start:end]!r} entirely; use another word"
+                )
             first_piece, last_piece = (inside[0], inside[-1]) if inside else (0, -1)
             result.append(EncodedBlank(tuple(ids), blank, first_piece, last_piece + 1))
         return result
@@ -172,8 +186,8 @@ class Tokens:
         return [list(ids) for ids in self.tokenizer(texts, add_special_tokens=False)["input_ids"]]
 
     def _texts(self, ids: list[int]) -> list[str]:
-        # Decoded one by one, a token loses its space mark but keeps WordPiece's ##, which is what tells
-        # a continuation from a word.
+        # Decoded one at a time, a token loses its space mark but keeps WordPiece's ##, which marks a
+        # continuation.
         decode = self.tokenizer.backend_tokenizer.decode
         names = self.tokenizer.convert_ids_to_tokens(ids)
         texts = []

@@ -1,8 +1,9 @@
-"""Words and their vectors, on disk as safetensors that open at once however many there are."""
+"""Words and their vectors, stored as safetensors that open instantly whatever their size."""
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
 
 from rarewords.errors import InputError
 from rarewords.files import whole_file
@@ -22,7 +24,7 @@ class WordVectors:
     """A float32 vector for each of a list of words, with the settings that made them.
 
     :param words: distinct, none empty.
-    :param matrix: one row a word, finite. *Shape:* (words, dim)
+    :param matrix: one finite row per word. *Shape:* (words, dim)
     :param settings: anything JSON can hold: model, method, seed …
 
     >>> vectors = WordVectors(["kumquat", "salsify"], np.eye(2, dtype=np.float32))
@@ -47,13 +49,23 @@ class WordVectors:
             text, ends = self._packed
             raw, stops = text.tobytes(), ends.tolist()
             starts = [0, *stops][: len(stops)]
-            self._words = [raw[start:stop].decode("utf-8") for start, stop in zip(starts, stops, strict=True)]
+            try:
+                self._words = [raw[a:b].decode("utf-8") for a, b in zip(starts, stops, strict=True)]
+            except UnicodeDecodeError:
+                raise InputError("the file of word vectors is damaged: a word is not UTF-8") from None
         return self._words
 
     @property
     def dim(self) -> int:
         """The size of a vector."""
         return int(self.matrix.shape[1])
+
+    @cached_property
+    def key(self) -> str:
+        """Sixteen hexadecimal digits that stand for the words and their vectors."""
+        digest = hashlib.sha256("\n".join(self.words).encode())
+        digest.update(np.ascontiguousarray(self.matrix).tobytes())
+        return digest.hexdigest()[:16]
 
     def __len__(self) -> int:
         return len(self.matrix)
@@ -87,7 +99,7 @@ class WordVectors:
         return WordVectors(chosen, self.matrix[[self._rows[word] for word in chosen]], self.settings)
 
     def merge(self, other: WordVectors) -> WordVectors:
-        """Both sets in one; where both have a word, ``other`` wins."""
+        """The union of both; ``other`` wins for a word that both have."""
         if self.dim != other.dim:
             raise InputError(f"vectors of size {self.dim} and {other.dim} cannot be merged")
         kept = [word for word in self.words if word not in other]
@@ -96,7 +108,7 @@ class WordVectors:
         return WordVectors([*kept, *other.words], np.concatenate([rows, other.matrix]), settings)
 
     def nearest(self, query: str | np.ndarray, k: int = 10) -> list[tuple[str, float]]:
-        """The ``k`` words of highest cosine similarity, the query word itself left out."""
+        """The ``k`` words of highest cosine similarity, excluding the query word itself."""
         vector = np.asarray(self[query] if isinstance(query, str) else query, dtype=np.float32)
         if vector.shape != (self.dim,):
             raise InputError(f"the query has shape {vector.shape}, the vectors have size {self.dim}")
@@ -131,10 +143,10 @@ class WordVectors:
                 "data_offsets": [place, place + tensor.nbytes],
             }
             place += tensor.nbytes
-        # Written by hand, not by the safetensors library, so that a full disk is an OSError that says so
-        # and a matrix larger than memory can be written from a memory map.
+        # Written by hand, not by the safetensors library: it orders metadata at random, so the same content
+        # would give other bytes, and it hides a full disk in an error of its own.
         head = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
-        head += b" " * ((56 - len(head)) % 64)  # the numbers start at a multiple of 64 bytes
+        head += b" " * ((56 - len(head)) % 64)  # so that the numbers start at a multiple of 64 bytes
         with whole_file(path) as temporary, temporary.open("wb") as stream:
             stream.write(struct.pack("<Q", len(head)) + head)
             for tensor in tensors.values():
@@ -142,24 +154,28 @@ class WordVectors:
 
     @classmethod
     def load(cls, path: str | Path) -> WordVectors:
-        """Open a file written by :meth:`save`. Nothing is read before it is used."""
+        """Open a file written by :meth:`save`. Numbers are read when they are first used."""
         path = Path(path)
         header, start = _read_header(path)
         metadata = header.get("__metadata__", {})
         if metadata.get("format") != _FORMAT:
             raise InputError(f"{path} is a safetensors file, but not one of word vectors")
         vectors = cls.__new__(cls)
-        vectors.matrix = _mapped(path, header["vectors"], start, "<f4")
-        text = _mapped(path, header["words_utf8"], start, "u1")
-        ends = _mapped(path, header["word_ends"], start, "<i8")
+        try:
+            vectors.matrix = _mapped(path, header["vectors"], start, "F32", 2)
+            text = _mapped(path, header["words_utf8"], start, "U8", 1)
+            ends = _mapped(path, header["word_ends"], start, "I64", 1)
+            vectors.settings = dict(json.loads(metadata["settings"]))
+        except (KeyError, ValueError, TypeError, RecursionError):
+            raise InputError(f"{path} is damaged: it lacks parts of a file of word vectors") from None
+        steps = np.diff(ends, prepend=0)
+        if len(ends) != len(vectors.matrix) or (steps <= 0).any() or int(steps.sum()) != len(text):
+            raise InputError(f"{path} is damaged: its words and vectors do not match; make it again")
         vectors._words, vectors._packed = None, (text, ends)
-        vectors.settings = json.loads(metadata["settings"])
-        if len(ends) != len(vectors.matrix):
-            raise InputError(f"{path} is damaged: {len(ends)} words for {len(vectors.matrix)} vectors")
         return vectors
 
     def save_word2vec(self, path: str | Path) -> None:
-        """Write the word2vec text format: a line ``count dim``, then a word and its numbers a line."""
+        """Write the word2vec text format: a line ``count dim``, then one line per word with its numbers."""
         spaced = next((word for word in self.words if any(letter.isspace() for letter in word)), None)
         if spaced is not None:
             raise InputError(f"the word2vec text format cannot hold {spaced!r}, a word with a space in it")
@@ -217,7 +233,9 @@ class WordVectors:
     def _check(self) -> None:
         words = cast(list[str], self._words)
         if self.matrix.ndim != 2 or len(words) != len(self.matrix):
-            raise InputError(f"{len(words)} words need a matrix of that many rows, not {self.matrix.shape}")
+            raise InputError(
+                f"{len(words)} words need a matrix of {len(words)} rows, not shape {self.matrix.shape}"
+            )
         if len(set(words)) != len(words):
             seen: set[str] = set()
             twice = next(word for word in words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
@@ -239,51 +257,49 @@ def open_vectors(path: str | Path) -> WordVectors:
 
 
 def read_words(path: str | Path) -> list[str]:
-    """The words of a file, one a line; what follows a tab is left out, as are empty lines and ``#`` lines."""
+    """The words of a file, one per line; text after a tab, empty lines and ``#`` lines are ignored."""
     try:
         text = Path(path).read_text("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"the words file {path} does not exist") from None
     except IsADirectoryError:
-        raise InputError(f"{path} is a folder; give a file with one word a line") from None
+        raise InputError(f"{path} is a folder; give a file with one word per line") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start})") from None
     words = [line.split("\t")[0].strip() for line in text.splitlines()]
     words = [word for word in words if word and not word.startswith("#")]
     if not words:
-        raise InputError(f"{path} holds no words; give one a line")
+        raise InputError(f"{path} holds no words; give one per line")
     return words
 
 
 def _read_header(path: Path) -> tuple[dict[str, Any], int]:
+    """The checked header of a safetensors file, and where its numbers start."""
     try:
-        size = path.stat().st_size
+        with safe_open(path, "np"):
+            pass  # the library checks dtypes, shapes and offsets against the file
         with path.open("rb") as stream:
             (length,) = struct.unpack("<Q", stream.read(8))
-            if not 2 <= length <= min(size - 8, 100_000_000):
-                raise ValueError("not a safetensors header")
-            header = json.loads(stream.read(length))
+            return json.loads(stream.read(length)), 8 + length
     except FileNotFoundError:
         raise InputError(f"{path} does not exist") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder; give the vectors' file") from None
-    except (ValueError, struct.error):
+    except (SafetensorError, OSError, ValueError, RecursionError, struct.error) as error:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; give the vectors' file") from None
         raise InputError(
-            f"{path} is not a file of word vectors (safetensors); is it a word2vec text file?"
+            f"{path} is not a whole file of word vectors (safetensors); is it a word2vec text file, or "
+            f"damaged? ({error})"
         ) from None
-    start = 8 + length
-    needed = start + max(entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__")
-    if needed != size:
-        raise InputError(f"{path} is damaged: {size} bytes where {needed} were expected; make it again")
-    return header, start
 
 
-def _mapped(path: Path, entry: dict[str, Any], start: int, dtype: str) -> np.ndarray:
+def _mapped(path: Path, entry: dict[str, Any], start: int, dtype: str, dimensions: int) -> np.ndarray:
+    if entry["dtype"] != dtype or len(entry["shape"]) != dimensions:
+        raise ValueError(dtype)
+    kind = {"F32": "<f4", "I64": "<i8", "U8": "u1"}[dtype]
     if not np.prod(entry["shape"]):
-        return np.zeros(entry["shape"], dtype=dtype)
-    return np.memmap(
-        path, dtype=dtype, mode="r", offset=start + entry["data_offsets"][0], shape=tuple(entry["shape"])
-    )
+        return np.zeros(entry["shape"], dtype=kind)
+    offset = start + entry["data_offsets"][0]
+    return np.memmap(path, dtype=kind, mode="r", offset=offset, shape=tuple(entry["shape"]))
 
 
 def _numbered(lines: TextIO) -> Iterator[tuple[int, str]]:

@@ -11,7 +11,7 @@ import torch
 from rarewords.lm import LanguageModel
 
 if TYPE_CHECKING:
-    from rarewords.corpus.engine import Engine
+    from rarewords.engine import Engine
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Run the command line as a user does: arguments in, exit code, stdout and stderr out.
 
-In this process, because importing torch anew for every call would take most of the suite's time.
+In this process, because importing torch for every call would take most of the suite's time.
 """
 
 import io

@@ -6,14 +6,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rarewords import WordVectors, __version__
-from rarewords.bundled import bundled_model
+from rarewords.models import bundled_model
 from tests.cli.run import rarewords, refused
 
 
@@ -106,7 +105,8 @@ def test_wrong_options_are_one_line_that_names_the_help():
 def test_an_interruption_says_so_and_exits_with_130():
     command = [sys.executable, "-m", "rarewords", "-q", "corpus", "build", "--text", "-", "--out", "never"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(3)  # it waits for text on standard input
+    process.stdin.write("text " * 100_000)  # more than a pipe holds: this returns once the program reads it
+    process.stdin.flush()
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130

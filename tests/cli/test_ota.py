@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from rarewords.ota.settings import PRESETS, OtaSettings
 from rarewords.vectors import WordVectors
-from tests.cli.run import rarewords
+from tests.cli.run import rarewords, refused
 
 
 @pytest.fixture
@@ -29,58 +28,53 @@ def test_vectors_and_notes(words, tmp_path):
 
 
 def test_options_reach_the_settings_and_json_is_json(words, tmp_path):
-    out = tmp_path / "v.safetensors"
-    options = ["--preset", "paper", "--iterations", "2", "--contexts", "static", "--layers", "1-2,4"]
-    done = rarewords(
-        "ota", "--words", words, "--out", out, *options, "--keep-single", "--json", "--seed", "3"
-    )
+    out, file = tmp_path / "v.safetensors", tmp_path / "ota.toml"
+    file.write_text('start = "mean"\nlayers = [0, 1, 2]\nsteps = 9\n')
+    options = ["--preset", "paper", "--settings", file, "--steps", 2, "--frame", "masked", "--seed", 3]
+    done = rarewords("ota", "--words", words, "--out", out, *options, "--keep-single", "--json")
     result = json.loads(done.stdout)
-    assert result["words"] == 3
+    assert (result["words"], result["resumed"]) == (3, 0)
     assert [note["kind"] for note in result["notes"]] == ["one piece", "duplicate"]
-    found = WordVectors.load(out).settings["ota"]
-    assert (found["contexts"], found["iterations"], found["layers"], found["seed"]) == (
-        "static",
-        2,
-        [1, 2, 4],
-        3,
-    )
-    rarewords("ota", "--words", words, "--out", out, "--iterations", 3)
-    assert WordVectors.load(out).settings["ota"]["averaging_steps"] == 3
+    assert WordVectors.load(out).settings["ota"] == {
+        "frame": "masked",
+        "start": "mean",
+        "layers": [0, 1, 2],
+        "steps": 2,
+        "rate": 1e-3,
+        "falling": False,
+        "seed": 3,
+    }
+    assert not (tmp_path / ".v.safetensors.work").exists()
 
 
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        (["--shard", "3/2"], "'3/2' is not a part"),
-        (["--layers", "a"], "--layers 'a' is not a list"),
-        (["--layers", "9"], "6 layers, so there is no layer 9"),
-        (["--preset", "slow"], "preset must be one of paper, fast"),
+        (["--preset", "slow"], "preset must be one of fast, paper"),
         (["--method", "best"], "method must be one of ota, first"),
-        (["--start", "middle"], "start must be one of"),
+        (["--frame", "round"], "frame must be one of static"),
+        (["--steps", "0"], "--steps"),
+        (["--address", "auto"], "--address belongs to --engine ray"),
+        (["--method", "avg", "--steps", "3"], "--steps has no effect with --method avg"),
+        (["--method", "first", "--preset", "fast"], "--preset has no effect with --method first"),
+        (["--frame", "static", "--seed", "1"], "--seed has no effect with the static frame"),
     ],
 )
 def test_mistakes_are_one_line(words, tmp_path, options, part):
-    done = rarewords("ota", "--words", words, "--out", tmp_path / "v.safetensors", *options, code=2)
-    assert part in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert not (tmp_path / "v.safetensors").exists()
+    assert part in refused("ota", "--words", words, "--out", tmp_path / "v.safetensors", *options)
+    assert [path.name for path in tmp_path.iterdir()] == ["words.txt"]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [("speed = 3", "unknown setting 'speed'"), ("layers = [9]", "6 layers, so there is no layer 9")],
+)
+def test_mistakes_in_the_settings_file_are_one_line(words, tmp_path, text, part):
+    file = tmp_path / "ota.toml"
+    file.write_text(text)
+    assert part in refused("ota", "--words", words, "--out", tmp_path / "v", "--settings", file)
 
 
 def test_an_empty_file_is_refused(tmp_path):
     (tmp_path / "none.txt").write_text("\n\n")
-    done = rarewords("ota", "--words", tmp_path / "none.txt", "--out", tmp_path / "v", code=2)
-    assert "holds no words" in done.stderr
-
-
-def test_eval_writes_table_figure_and_numbers(tmp_path, monkeypatch):
-    # The preset as it is, only with less to learn from: the full one takes most of a minute on a CPU.
-    small = OtaSettings(inverse_words=300, curvature_probes=100, iterations=10)
-    monkeypatch.setitem(PRESETS, "fast", small)
-    done = rarewords("ota", "eval", "--words", 6, "--iterations", 10, "--out", tmp_path, "--device", "cpu")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        f"curves.{ending}" for ending in ("csv", "json", "md", "png", "svg")
-    ]
-    assert "| iteration | static | random | fast |" in done.stdout
-    assert "two-sided binomial test" in done.stdout
-    curves = json.loads((tmp_path / "curves.json").read_text())["curves"]
-    assert curves["fast"]["distances"][-1] < curves["random"]["distances"][-1]
+    assert "holds no words" in refused("ota", "--words", tmp_path / "none.txt", "--out", tmp_path / "v")

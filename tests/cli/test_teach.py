@@ -31,10 +31,10 @@ def words(tmp_path):
 def test_it_prints_answers_before_and_after_and_every_word_not_taught(text, words, tmp_path):
     out = tmp_path / "model"
     shown = rarewords("-q", "teach", "--text", text, "--words", words, "--out", out, "--workers", 1)
-    for part in ("torvane", "before", "after", "held-out gain", "Held-out sentences of the text"):
+    for part in ("torvane", "before", "after", "held-out gain", "Held-out contexts:"):
         assert part in shown.stdout
     assert "Not taught: zzyzx: the text does not contain it as a word" in shown.stdout
-    assert "Not taught: world: the model has it as one piece already" in shown.stdout
+    assert "Not taught: world: the model already has it as one piece" in shown.stdout
     assert shown.stderr == ""
     assert "exists and is not empty" in refused("-q", "teach", "--text", text, "--out", out)
 
@@ -46,7 +46,7 @@ def test_json_is_the_report_and_progress_is_on_stderr(text, words, tmp_path):
     assert report.pop("folder") == str(out)
     assert report == read_json(out / "teaching.json")
     assert set(report["refused"]) == {"world", "zzyzx"}
-    assert "Judgement: done" in shown.stderr
+    assert "Words: 3 to teach, 2 refused" in shown.stderr
 
 
 def test_the_plan_names_words_stages_and_time_and_does_nothing(text, words, tmp_path):
@@ -54,7 +54,8 @@ def test_the_plan_names_words_stages_and_time_and_does_nothing(text, words, tmp_
     command = ("-q", "teach", "--text", text, "--words", words, "--out", out, "--workers", 1, "--plan")
     shown = rarewords(*command)
     assert "Would teach minilm-mlm 3 words: torvane, thassel, yurla" in shown.stdout
-    assert "about, in all" in shown.stdout
+    assert "in all, about" in shown.stdout
+    assert "Would not teach: zzyzx: the text does not contain it" in shown.stdout
     assert shown.stderr == ""
     assert sorted(path.name for path in tmp_path.iterdir()) == ["words.txt"]
 
@@ -68,24 +69,53 @@ def test_mistakes_are_one_line(text, tmp_path):
     def wrong(*arguments):
         return refused("-q", "teach", *arguments, "--out", out, "--workers", 1)
 
-    assert "no words" in wrong("--text", empty)
+    assert "empty.txt is empty" in wrong(empty)
     assert "none of the 2 words can be taught; 'zzyzx'" in wrong("--text", text, "--words", absent)
-    assert "no text given" in wrong()
-    assert "not both" in wrong("--text", text, "--corpus", tmp_path)
+    assert "give either text" in wrong()
+    assert "give either text" in wrong(text, "--corpus", tmp_path)
     assert "is not a store" in wrong("--corpus", tmp_path)
-    assert "does not exist" in wrong("--text", tmp_path / "nothing.txt")
-    assert "does not exist" in wrong("--text", text, "--words", tmp_path / "nothing.txt")
-    assert "mix must be one of" in wrong("--text", text, "--mix", "both")
-    assert "is not a mimic model" in wrong("--text", text, "--mimic", tmp_path)
+    assert "does not exist" in wrong(tmp_path / "nothing.txt")
+    assert "does not exist" in wrong(text, "--words", tmp_path / "nothing.txt")
+    assert "rule must be english or any" in wrong(text, "--rule", "latin")
+    assert "is not a mimic model" in wrong(text, "--learner", tmp_path)
     assert "no config.json" in wrong("--text", text, "--model", tmp_path)
     assert "is a file, not a folder" in refused("-q", "teach", "--text", text, "--out", text)
     assert not out.exists()
 
 
+def test_settings_come_from_a_file_and_options_win(text, words, tmp_path):
+    settings = tmp_path / "settings.toml"
+    settings.write_text("contexts = 2\nheld_out = 3\nkeep_all = true\nslash = true\n")
+    command = ("-q", "teach", text, "--words", words, "--settings", settings, "--contexts", 4, "--json")
+    report = json.loads(rarewords(*command, "--out", tmp_path / "model", "--workers", 1).stdout)
+    assert report["settings"]["contexts"] == 4
+    assert report["settings"]["held_out"] == 3
+    assert report["settings"]["slash"] is True
+    assert {word["contexts"] for word in report["words"]} == {4}
+
+
+def test_mistakes_in_a_settings_file_name_the_file_and_the_key(text, tmp_path):
+    settings = tmp_path / "settings.toml"
+
+    def wrong(content):
+        settings.write_text(content)
+        return refused("-q", "teach", text, "--out", tmp_path / "out", "--settings", settings)
+
+    assert "settings.toml: unknown setting 'sentences'; there are below, contexts" in wrong("sentences = 3")
+    assert "settings.toml: contexts cannot be 'many'" in wrong("contexts = 'many'")
+    assert "settings.toml: slash cannot be 1" in wrong("slash = 1")
+    assert "settings.toml: rule cannot be 'latin'" in wrong("rule = 'latin'")
+    assert "settings.toml cannot be read" in wrong("contexts: 3")
+    assert "contexts must be 1 or more" in wrong("contexts = 0")
+    settings.unlink()
+    said = refused("-q", "teach", text, "--out", tmp_path / "out", "--settings", settings)
+    assert "settings.toml cannot be read: No such file" in said
+
+
 def test_a_causal_model_is_refused_before_any_work(text, tmp_path):
     from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
-    from rarewords.bundled import bundled_model
+    from rarewords.models import bundled_model
 
     folder = tmp_path / "causal"
     GPT2LMHeadModel(GPT2Config(vocab_size=30522, n_embd=8, n_layer=1, n_head=1)).save_pretrained(folder)
@@ -102,14 +132,14 @@ def test_ctrl_c_says_where_the_work_is_and_the_same_command_goes_on(text, words,
     said = []
     for line in process.stderr:
         said.append(line)
-        if line.startswith("Words"):
+        if line.startswith("Words: "):
             process.send_signal(signal.SIGINT)
             break
     rest = process.communicate(timeout=60)[1]
     assert process.returncode == 130, "".join(said) + rest
-    assert "the same command goes on" in rest
+    assert "the same command resumes" in rest
     assert "rarewords: interrupted" in rest
     assert not (tmp_path / "model").exists()
     again = rarewords("-q", *command[3:])
     assert "more words" in again.stdout
-    assert not (tmp_path / "model.work").exists()
+    assert not (tmp_path / ".model.work").exists()

@@ -27,3 +27,8 @@ def digests(store):
     """Checksums of all files of a store."""
     folder = Path(store)
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.iterdir())}
+
+
+def tables(store):
+    """Checksums of the Arrow files of a store; ``store.json`` also says in which files the text was."""
+    return {name: digest for name, digest in digests(store).items() if name.endswith(".arrow")}

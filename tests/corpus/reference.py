@@ -6,92 +6,16 @@ Nothing here uses the package: characters are looked at one by one, contexts are
 import unicodedata
 from collections import Counter, defaultdict
 
-ABBREVIATIONS = {
-    "mr",
-    "mrs",
-    "ms",
-    "mx",
-    "dr",
-    "prof",
-    "st",
-    "ste",
-    "sr",
-    "jr",
-    "lt",
-    "col",
-    "gen",
-    "maj",
-    "capt",
-    "cpt",
-    "sgt",
-    "cpl",
-    "cmdr",
-    "adm",
-    "rev",
-    "fr",
-    "hon",
-    "gov",
-    "sen",
-    "rep",
-    "pres",
-    "messrs",
-    "mme",
-    "mlle",
-    "vs",
-    "cf",
-    "ca",
-    "approx",
-    "esp",
-    "viz",
-    "al",
-    "ave",
-    "blvd",
-    "rd",
-    "mt",
-    "ft",
-    "bros",
-    "mss",
-    "ser",
-}
-BEFORE_NUMBERS = {
-    "no",
-    "nos",
-    "vol",
-    "vols",
-    "p",
-    "pp",
-    "fig",
-    "figs",
-    "eq",
-    "eqs",
-    "ch",
-    "chap",
-    "sec",
-    "art",
-    "pt",
-    "op",
-    "ed",
-    "eds",
-    "bk",
-    "jan",
-    "feb",
-    "mar",
-    "apr",
-    "jun",
-    "jul",
-    "aug",
-    "sep",
-    "sept",
-    "oct",
-    "nov",
-    "dec",
-    "c",
-    "b",
-    "d",
-    "r",
-    "fl",
-    "circa",
-}
+TITLES = (
+    "mr mrs ms mx dr prof st ste sr jr lt col gen maj capt cpt sgt cpl cmdr adm rev fr hon gov sen rep pres "
+    "messrs mme mlle vs cf ca approx esp viz al ave blvd rd mt ft bros mss ser"
+)
+ABBREVIATIONS = set(TITLES.split())
+NUMBERED = (
+    "no nos vol vols p pp fig figs eq eqs ch chap sec art pt op ed eds bk jan feb mar apr jun jul aug sep "
+    "sept oct nov dec c b d r fl circa"
+)
+BEFORE_NUMBERS = set(NUMBERED.split())
 LINE_ENDS = "\n\r\x0b\x0c\x85\u2028\u2029"
 DROPPED = "\xad\u200b\u2060\ufeff"
 MULTIPLIER = 0xD6E8FEB86659FD93

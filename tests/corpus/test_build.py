@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,13 +13,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from rarewords.corpus import sources
+from rarewords import progress
+from rarewords.corpus import merge, sources
 from rarewords.corpus.build import add_text, build, merge_stores
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.store import Store
 from rarewords.errors import InputError
 from tests.corpus import reference
-from tests.corpus.conftest import digests
+from tests.corpus.conftest import digests, tables
 
 SMALL = CorpusSettings(contexts=50, window=5, seed=3)
 
@@ -38,7 +40,7 @@ def reference_store(wikipedia, tmp_path_factory):
 
 
 def test_agrees_with_the_slow_implementation(wikipedia, tmp_path):
-    text = wikipedia[:250_000]
+    text = wikipedia[:120_000]
     (tmp_path / "text.txt").write_text(text, "utf-8")
     settings = CorpusSettings(contexts=20, window=4, seed=7)
     store = build([tmp_path / "text.txt"], tmp_path / "store", settings, workers=1)
@@ -71,28 +73,12 @@ def test_contexts_contain_their_word_and_counts_add_up(reference_store):
         assert store.contexts(word, 3) == contexts[:3]
 
 
-def test_arrays_are_the_same_contexts(reference_store):
-    store = reference_store
-    words = ["zero", "Number", "nosuchword", "the", "naïve", "", "two words"]
-    arrays = store.context_arrays(words, limit=7)
-    vocabulary = store.vocabulary()
-    found = {word: [] for word in words}
-    for i, word in enumerate(arrays.word.tolist()):
-        named = [vocabulary[n] for n in arrays.numbers[arrays.starts[i] : arrays.starts[i + 1]]]
-        at = int(arrays.position[i])
-        found[words[word]].append((tuple(named[:at]), named[at], tuple(named[at + 1 :])))
-    for word in words:
-        assert found[word] == [(c.left, c.word, c.right) for c in store.contexts(word, 7)]
-    assert len(found["the"]) == 7
-    assert store.find(words).tolist()[2] == -1
-
-
 @pytest.mark.usefixtures("many_shards")
 def test_same_bytes_from_any_split_and_any_number_of_workers(reference_store, wikipedia, tmp_path):
     lines = wikipedia.splitlines(keepends=True)
-    expected = digests(reference_store.path)
     (tmp_path / "one.txt").write_text(wikipedia, "utf-8")
-    assert digests(build([tmp_path / "one.txt"], tmp_path / "one", SMALL, workers=1).path) == expected
+    one = build([tmp_path / "one.txt"], tmp_path / "one", SMALL, workers=1)
+    assert digests(one.path) == digests(reference_store.path)
     folder = tmp_path / "files"
     folder.mkdir()
     # Other files in another order, in several formats.
@@ -101,21 +87,74 @@ def test_same_bytes_from_any_split_and_any_number_of_workers(reference_store, wi
     (folder / "b.jsonl").write_text("".join(json.dumps({"text": line}) + "\n" for line in thirds[0]), "utf-8")
     (folder / "c.txt.gz").write_bytes(gzip.compress("".join(thirds[1]).encode()))
     (folder / "empty.txt").touch()
-    assert digests(build([folder], tmp_path / "two", SMALL, workers=2).path) == expected
+    two = build([folder], tmp_path / "two", SMALL, workers=2)
+    assert tables(two.path) == tables(reference_store.path)
+    assert (two.totals, two.digest) == (reference_store.totals, reference_store.digest)
 
 
-def test_adding_and_merging_are_building_from_all(reference_store, wikipedia, tmp_path):
+@pytest.fixture
+def halves(wikipedia, tmp_path):
+    """The text in two files, and a store of each."""
     lines = wikipedia.splitlines(keepends=True)
-    expected = digests(reference_store.path)
     for name, some in (("a", lines[:600]), ("b", lines[600:])):
         (tmp_path / f"{name}.txt").write_text("".join(some), "utf-8")
         build([tmp_path / f"{name}.txt"], tmp_path / name, SMALL, workers=1)
-    merged = merge_stores([tmp_path / "a", tmp_path / "b"], tmp_path / "merged", workers=1)
-    assert digests(merged.path) == expected
-    (tmp_path / "a.txt").unlink()  # adding must not need the old text
-    added = add_text(tmp_path / "a", [tmp_path / "b.txt"], workers=1)
-    assert digests(added.path) == expected
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "b.txt", "merged"]
+    return tmp_path
+
+
+def test_adding_and_merging_are_building_from_all(reference_store, halves, monkeypatch):
+    both = build([halves / "b.txt", halves / "a.txt"], halves / "both", SMALL, workers=1)
+    assert tables(both.path) == tables(reference_store.path)
+    # With ranges so small that each step of the merge has many.
+    for name, size in (("CONTEXTS_AT_ONCE", 9000), ("SENTENCES_AT_ONCE", 1000), ("BLOCKS_AT_ONCE", 16)):
+        monkeypatch.setattr(merge, name, size)
+    merged = merge_stores([halves / "a", halves / "b"], halves / "merged", workers=1)
+    assert digests(merged.path) == digests(both.path)
+    (halves / "a.txt").unlink()  # adding must not need the old text
+    added = add_text(halves / "a", [halves / "b.txt"], workers=1)
+    assert digests(added.path) == digests(both.path)
+    names = ["a", "b", "b.txt", "both", "merged"]
+    assert sorted(path.name for path in halves.iterdir()) == names
+
+
+def test_record_batches_do_not_depend_on_the_ranges(reference_store, halves, monkeypatch):
+    small = {name: (rows >> 13, types) for name, (rows, types) in merge._TABLES.items()}
+    monkeypatch.setattr(merge, "_TABLES", {**small, "sentences.arrow": (100, small["sentences.arrow"][1])})
+    one = merge_stores([halves / "a", halves / "b"], halves / "one", workers=1)
+    monkeypatch.setattr(merge, "CONTEXTS_AT_ONCE", 9000)
+    monkeypatch.setattr(merge, "BLOCKS_AT_ONCE", 16)
+    two = merge_stores([halves / "b", halves / "a"], halves / "two", workers=1)
+    assert digests(one.path) == digests(two.path) != digests(reference_store.path)
+    for word in ("the", "zero", "informal"):
+        assert two.contexts(word) == reference_store.contexts(word)
+    assert two.counts()[0] == reference_store.counts()[0]
+
+
+def test_a_text_counts_once_however_often_it_is_given(halves, capsys):
+    before = digests(halves / "a")
+    shutil.copy(halves / "a.txt", halves / "copy.txt")
+    progress.enable()
+    try:
+        assert digests(add_text(halves / "a", [halves / "a.txt"], workers=1).path) == before
+        assert "copy.txt: the store already holds this text" not in capsys.readouterr().err
+        add_text(halves / "a", [halves / "b.txt", halves / "copy.txt"], workers=1)
+        assert "copy.txt: the store already holds this text" in capsys.readouterr().err
+    finally:
+        progress.enable(False)
+    files = [halves / name for name in ("copy.txt", "a.txt", "b.txt")]
+    assert digests(build(files, halves / "all", SMALL, workers=1).path) == digests(halves / "a")
+    with pytest.raises(InputError, match="some of these stores hold the same text"):
+        merge_stores([halves / "all", halves / "b"], halves / "twice", workers=1)
+    assert not list(halves.glob(".*"))
+
+
+def test_stores_without_contexts_can_be_merged(tmp_path):
+    (tmp_path / "a.txt").write_text("Ελλάδα 1945.\n", "utf-8")
+    (tmp_path / "b.txt").write_text("Some words.\n", "utf-8")
+    for name in "ab":
+        build([tmp_path / f"{name}.txt"], tmp_path / name, workers=1)
+    store = merge_stores([tmp_path / "a", tmp_path / "b"], tmp_path / "both", workers=1)
+    assert (store.count("ελλάδα"), store.counts()[0]) == (1, ["some", "words"])
 
 
 def test_min_count_and_seed_and_window(wikipedia, tmp_path, reference_store):
@@ -186,8 +225,8 @@ def test_killed_build_goes_on_where_it_was(reference_store, text_file, tmp_path,
     made = []
     from rarewords.corpus import build as module
 
-    original = module.make_part
-    monkeypatch.setattr(module, "make_part", lambda *a: (made.append(a[-1]), original(*a)))
+    original = module.part_of_text
+    monkeypatch.setattr(module, "part_of_text", lambda *a: (made.append(a[-1]), original(*a)))
     monkeypatch.setattr(sources, "SHARD_BYTES", 40_000)
     store = build([text_file], out, SMALL, workers=1)
     assert not {path.parent for path in done} & {folder.parent for folder in made}
@@ -209,35 +248,16 @@ def test_changed_text_is_read_again_after_an_interruption(text_file, tmp_path, m
     assert store.totals.words == 3
 
 
-def test_lost_worker_process_costs_only_its_shard(tmp_path):
-    from rarewords.corpus.engine import engine_for
+def test_touched_text_is_not_read_again_after_an_interruption(text_file, tmp_path, monkeypatch):
+    from rarewords.corpus import build as module
 
-    with engine_for("local", workers=2) as engine:
-        results = dict(engine.map(die_once, [tmp_path / f"mark-{i}" for i in range(6)]))
-    assert results == {i: f"mark-{i}" for i in range(6)}
-
-
-def die_once(mark):
-    if mark.name == "mark-2" and not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return mark.name
-
-
-def test_opening_is_lazy_and_damage_is_noticed(reference_store, tmp_path):
-    import shutil
-
-    copy = tmp_path / "copy"
-    shutil.copytree(reference_store.path, copy)
-    Store.open(copy).verify()
-    data = bytearray((copy / "sentences.arrow").read_bytes())
-    data[len(data) // 2] ^= 1
-    (copy / "sentences.arrow").write_bytes(data)
-    with pytest.raises(InputError, match=r"sentences\.arrow is damaged"):
-        Store.open(copy).verify()
-    (copy / "sentences.arrow").write_bytes(data[:-10])
-    with pytest.raises(InputError, match="missing or damaged"):
-        Store.open(copy)
+    with monkeypatch.context() as context:
+        context.setattr(module, "merge_parts", lambda *_a, **_k: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            build([text_file], tmp_path / "store", SMALL, workers=1)
+    os.utime(text_file, (1, 1))
+    monkeypatch.setattr(module, "part_of_text", lambda *_: pytest.fail("this shard is finished"))
+    assert build([text_file], tmp_path / "store", SMALL, workers=1).totals.words > 10_000
 
 
 def test_store_is_not_much_larger_than_its_text(reference_store, wikipedia):

@@ -5,6 +5,7 @@ import csv
 import gzip
 import json
 import lzma
+import os
 from itertools import pairwise
 
 import pyarrow as pa
@@ -22,6 +23,21 @@ from rarewords.errors import InputError
 PACK = {"": lambda b: b, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress,
         ".zst": lambda b: zstandard.compress(b)}  # fmt: skip
 DOCUMENTS = ['First document.\nWith two lines, and a "quote".', "Zweites Dokument: naïve Ωmega 😀.", "third"]
+
+
+CHECKED = zstandard.ZstdCompressor(write_checksum=True)  # as the command zstd does it
+
+
+def flipped(data):
+    """The data with one bit changed in the middle."""
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 4]) + data[middle + 1 :]
+
+
+def parquet(column):
+    stream = pa.BufferOutputStream()
+    pq.write_table(pa.table({"text": column}), stream)
+    return stream.getvalue().to_pybytes()
 
 
 def write(path, kind, pack):
@@ -56,7 +72,7 @@ def test_every_format_in_every_compression(tmp_path, kind, pack):
 def test_folders_patterns_and_repetition(tmp_path):
     for name in ("b.txt", "a.jsonl.gz", "image.png", "deep/c.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes(b"")
+        (tmp_path / name).write_bytes(b"text")
     found = [source.path for source in find_sources([tmp_path, str(tmp_path / "*.txt")])]
     assert [path.removeprefix(f"{tmp_path}/") for path in found] == ["a.jsonl.gz", "b.txt", "deep/c.md"]
 
@@ -136,7 +152,7 @@ def test_broken_utf8_in_json_and_csv_is_counted_too(tmp_path):
     [
         ("a.jsonl", b'{"text": "x"}\n{"body": "y"}\n', r"a.jsonl, line 2 has no field 'text'; it has 'body'"),
         ("a.jsonl", b'{"text": "x"}\nnot json\n', "a.jsonl, line 2 is not JSON"),
-        ("a.jsonl", b'{"text": 5}\n', "no text but 5"),
+        ("a.jsonl", b'{"text": 5}\n', "not text but 5"),
         ("a.jsonl", b"[1]\n", "line 1 is not a JSON object"),
         ("a.csv", b"body,id\nx,1\n", "has no field 'text'; it has 'body', 'id'; choose with --field"),
         ("a.parquet", b"nonsense", "not a valid Parquet file"),
@@ -149,6 +165,13 @@ def test_broken_utf8_in_json_and_csv_is_counted_too(tmp_path):
         ("a.txt.xz", b"no xz at all", "not a valid xz file"),
         ("a.txt.zst", b"no zstandard", "not a valid zst file"),
         ("a.txt", "utf-16".encode("utf-16"), "UTF-16"),
+        ("a.txt.gz", flipped(gzip.compress(b"some text " * 5000)), "not a valid gz file"),
+        ("a.txt.zst", flipped(CHECKED.compress(b"some text " * 5000)), "not a valid zst file"),
+        ("a.jsonl", b"[" * 100_000, "line 1 is not JSON"),
+        ("a.parquet", parquet(pa.array([b"good", b"bad \xff"])), "not a valid Parquet file: .*UTF8"),
+        ("a.parquet", parquet(pa.array([b"bad \xff"]).view(pa.string())), "not a valid Parquet file: .*UTF8"),
+        ("a.parquet", parquet(pa.array([1, 2])), "field 'text' is not text but int64"),
+        ("a.txt", b"", "a.txt is empty"),
     ],
 )
 def test_bad_files_are_named(tmp_path, name, content, message):
@@ -159,10 +182,18 @@ def test_bad_files_are_named(tmp_path, name, content, message):
     assert "\n" not in str(caught.value)
 
 
+def test_a_csv_file_with_old_line_ends_and_a_line_end_in_a_field(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b'\xef\xbb\xbfid,text\r1,"one\rline"\r2,two\r')
+    assert text_of(cut(find_sources([tmp_path / "a.csv"]), 1)) == "one\rline\ntwo\n"
+
+
 def test_missing_files_and_empty_folders(tmp_path):
     with pytest.raises(InputError, match=r"gone\.txt does not exist"):
         find_sources([tmp_path / "gone.txt"])
     with pytest.raises(InputError, match="holds no text files"):
         find_sources([tmp_path])
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe is not a regular file"):
+        find_sources([tmp_path / "pipe"])
     with pytest.raises(InputError, match="no file matches"):
         find_sources([str(tmp_path / "*.txt")])

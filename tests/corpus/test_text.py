@@ -58,7 +58,7 @@ def test_sentences(text, expected):
 
 
 def test_real_text_as_by_the_slow_rules(wikipedia):
-    text = wikipedia[:300_000]
+    text = wikipedia[:150_000]
     found = split(text)
     assert found.sentences() == reference.sentences(reference.clean(text))
     lines = found.text.split("\n")
@@ -67,33 +67,9 @@ def test_real_text_as_by_the_slow_rules(wikipedia):
 
 
 pieces = st.sampled_from(
-    [
-        *"aAbnNstTdmrevlL.,-'’\"()!?1270 _\n\t\r",
-        "U.S.",
-        "don't",
-        "'s",
-        "Dr. ",
-        ". A",
-        "é",
-        "ß",
-        "İ",
-        "ह",
-        "ि",
-        "\u200d",
-        "\xad",
-        "\x00",
-        "\x85",
-        "。",
-        "漢",
-        "😀",
-        "�",
-        "…",
-        "«",
-        "»",
-        "ǅ",
-        "٣",
-    ]
-)
+    [*"aAbnNstTdmrevlL.,-'’\"()!?1270 _\n\t\r", "U.S.", "don't", "'s", "Dr. ", ". A", "é", "ß", "İ", "ह", "ि",
+     "\u200d", "\xad", "\x00", "\x85", "。", "漢", "😀", "�", "…", "«", "»", "ǅ", "٣"]
+)  # fmt: skip
 
 
 @settings(max_examples=400, deadline=None)

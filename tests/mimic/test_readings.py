@@ -11,15 +11,15 @@ import torch
 
 from rarewords import InputError, LanguageModel, Query
 from rarewords.mimic.masked import contexts_of_sentences, contexts_of_words, find_word
-from rarewords.mimic.readings import KnownWords, pool, read, shares, weighted_mean
-from rarewords.mimic.resembling import Resembling, ngrams
+from rarewords.mimic.readings import KnownWords, pool, read, shares
+from rarewords.mimic.spelling import Spelling
 from tests.architectures import ARCHITECTURES, small_model
 
-SENTENCES = {
-    "kumquat": ["A kumquat is a small fruit.", "We ate one kumquat, then more of the kumquat jam."],
-    "samosa": [],
-    "violin": ["She plays the Violin in a large orchestra every night."],
-}
+SENTENCES = [
+    ("kumquat", "A kumquat is a small fruit."),
+    ("kumquat", "We ate one kumquat, then more of the kumquat jam."),
+    ("violin", "She plays the Violin in a large orchestra every night."),
+]
 
 
 @pytest.fixture(scope="module")
@@ -33,28 +33,28 @@ def masked(lm):
 
 
 def text_of(lm, contexts, number):
-    return lm.tokenizer.decode(contexts.ids[contexts.starts[number] : contexts.starts[number + 1]])
+    return lm.tokenizer.decode(contexts.rows[number])
 
 
 def test_the_mask_stands_where_the_word_stood(lm, masked):
-    assert masked.counts.tolist() == [2, 0, 1]
-    assert masked.owner.tolist() == [0, 0, 2]
+    assert masked.words == ["kumquat", "kumquat", "violin"]
+    assert masked.owner.tolist() == [0, 1, 2]
     assert text_of(lm, masked, 0) == "[CLS] a [MASK] is a small fruit. [SEP]"
     assert text_of(lm, masked, 1) == "[CLS] we ate one [MASK], then more of the kumquat jam. [SEP]"
     for number in range(3):
-        assert masked.ids[masked.starts[number] + masked.blank[number]] == lm.tokenizer.mask_token_id
+        assert masked.rows[number][masked.blank[number]] == lm.tokenizer.mask_token_id
 
 
 def test_long_sentences_are_cut_around_the_word(lm):
     sentence = "left " * 100 + "kumquat" + " right" * 100
-    cut = contexts_of_sentences(lm.tokens, {"kumquat": [sentence]}, length=12)
+    cut = contexts_of_sentences(lm.tokens, [("kumquat", sentence)], length=12)
     assert text_of(lm, cut, 0) == "[CLS] left left left left left [MASK] right right right right [SEP]"
-    early = contexts_of_sentences(lm.tokens, {"kumquat": ["kumquat" + " right" * 100]}, length=12)
+    early = contexts_of_sentences(lm.tokens, [("kumquat", "kumquat" + " right" * 100)], length=12)
     assert text_of(lm, early, 0) == "[CLS] [MASK]" + " right" * 9 + " [SEP]"
 
 
 def test_a_sentence_that_says_mask_itself_is_no_trouble(lm):
-    odd = contexts_of_sentences(lm.tokens, {"kumquat": ["the [MASK] of a kumquat [MASK] is"]})
+    odd = contexts_of_sentences(lm.tokens, [("kumquat", "the [MASK] of a kumquat [MASK] is")])
     assert text_of(lm, odd, 0) == "[CLS] the [MASK] of a [MASK] [MASK] is [SEP]"
     assert odd.blank.tolist() == [5]
 
@@ -64,20 +64,23 @@ def test_the_word_must_be_in_the_sentence_as_a_word():
     assert find_word("Cat", "a cat", lower_case=False) is None
     assert find_word("ice cream", "eat Ice Cream now", lower_case=True) == (4, 13)
     assert find_word("cat", "concatenate", lower_case=True) is None
+    assert find_word("new york", "a new yorker in New York", lower_case=True) == (16, 24)
+    # Lower-casing makes two characters of this one; the places after it must stay.
+    assert find_word("cat", "İ and a Cat", lower_case=True) == (8, 11)
 
 
 def test_a_sentence_without_the_word_is_refused(lm):
     with pytest.raises(InputError, match="does not contain the word 'kumquat'"):
-        contexts_of_sentences(lm.tokens, {"kumquat": ["kumquats are not asked for"]})
+        contexts_of_sentences(lm.tokens, [("kumquat", "kumquats are not asked for")])
 
 
 def test_a_store_gives_the_contexts_it_has_sampled(lm, store):
     words = ["the", "city", "qzxqzx"]
-    found = contexts_of_words(lm.tokens, store, words, limit=5)
+    found = contexts_of_words(lm.tokens, store, words, contexts=5)
     assert found.counts.tolist() == [5, 5, 0]
     expected = {c.sentence[: c.start] + "[MASK]" + c.sentence[c.end :] for c in store.contexts("city", 5)}
     told = {lm.tokenizer.decode(lm.tokenizer(text)["input_ids"]) for text in expected}
-    short = [number for number in range(5, 10) if found.lengths[number] < 64]
+    short = [number for number in range(5, 10) if len(found.rows[number]) < 64]
     assert short
     assert {text_of(lm, found, number) for number in short} <= told
 
@@ -93,33 +96,42 @@ def test_a_reading_is_the_expected_embedding(lm, known, masked):
 
 
 def test_shown_words_stand_before_the_mask(lm, known, masked):
-    words = list(SENTENCES)
-    shown = read(lm, known, masked, shown=lm.tokens.pieces_of(words))
-    by_hand = contexts_of_sentences(lm.tokens, {"blimp": ["A kumquat / blimp is a small fruit."]})
+    shown = read(lm, known, masked, "shown")
+    by_hand = contexts_of_sentences(lm.tokens, [("blimp", "A kumquat / blimp is a small fruit.")])
     assert torch.allclose(shown[0], read(lm, known, by_hand)[0], atol=1e-4)
-    assert not torch.allclose(shown[0], read(lm, known, masked)[0], atol=1e-2)
+    alone = read(lm, known, masked)
+    assert not torch.allclose(shown[0], alone[0], atol=1e-2)
+    assert torch.allclose(read(lm, known, masked, "both"), (shown + alone) / 2, atol=1e-5)
+
+
+def test_a_word_that_does_not_fit_is_not_shown(lm, known):
+    word = "-".join(["kumquat"] * 150)  # more pieces than the model takes tokens
+    masked = contexts_of_sentences(lm.tokens, [(word, f"A {word} is a small fruit.")])
+    plain = contexts_of_sentences(lm.tokens, [("kumquat", "A kumquat is a small fruit.")])
+    assert torch.allclose(read(lm, known, masked, "shown"), read(lm, known, plain), atol=1e-5)
 
 
 def test_a_forbidden_word_is_not_expected(lm, known):
-    told = contexts_of_sentences(lm.tokens, {"paris": ["paris is the capital of france."]})
+    told = contexts_of_sentences(lm.tokens, [("paris", "paris is the capital of france.")])
     own = lm.whole_words["paris"]
     direction = lm.embeddings[own] - known.mean
     free = (read(lm, known, told)[0] - known.mean) @ direction
-    forbidden = (read(lm, known, told, forbidden=[own])[0] - known.mean) @ direction
+    forbidden = (read(lm, known, told, "forbidden")[0] - known.mean) @ direction
     assert forbidden < free
 
 
 def test_readings_do_not_depend_on_what_else_is_read(lm, known, masked):
-    alone = contexts_of_sentences(lm.tokens, {"violin": SENTENCES["violin"]})
+    alone = contexts_of_sentences(lm.tokens, SENTENCES[2:])
     assert torch.allclose(read(lm, known, masked)[2], read(lm, known, alone)[0], atol=1e-5)
 
 
 def test_pooling_and_shares(lm, known, masked):
     readings = read(lm, known, masked)
-    pooled = pool(readings, known, masked)
+    pooled = pool(readings, np.array([2, 0, 1]), known)
     assert torch.allclose(pooled[0], readings[:2].mean(0), atol=1e-6)
     assert torch.equal(pooled[1], known.mean)  # no contexts
-    assert torch.allclose(pool(readings, known, masked, limit=1)[0], readings[0])
+    assert torch.allclose(pooled[2], readings[2], atol=1e-6)
+    assert torch.equal(pool(readings[:0], np.zeros(2, np.int64), known), known.mean.repeat(2, 1))
     parts = shares(readings[:2], known, pooled[0])
     assert parts.sum().item() == pytest.approx(1)
     assert (parts >= 0).all()
@@ -130,15 +142,14 @@ def test_any_architecture_can_be_read_with(kind):
     model, tokenizer = small_model(kind)
     lm = LanguageModel(model, tokenizer, name=kind)
     known = KnownWords.of(lm)
-    words = {"the": ["see the dog and the cat", "the dog"]}
-    contexts = contexts_of_sentences(lm.tokens, words)
-    readings = read(lm, known, contexts, shown=lm.tokens.pieces_of(list(words)))
+    contexts = contexts_of_sentences(lm.tokens, [("the", "see the dog and the cat"), ("the", "the dog")])
+    readings = read(lm, known, contexts, "shown")
     assert readings.shape == (2, lm.dim)
     assert torch.isfinite(readings).all()
 
 
 def test_spelling_finds_the_word_that_was_meant(lm, known):
-    spelled = Resembling(lm, known)
+    spelled = Spelling(lm, known)
     assert spelled.nearest("televission")[0][0] == "television"
     assert spelled.nearest("orchestraa")[0][0] == "orchestra"
     vectors, likeness = spelled.of(["televission", "qzxqzx"])
@@ -148,15 +159,10 @@ def test_spelling_finds_the_word_that_was_meant(lm, known):
 
 
 def test_a_word_is_not_compared_with_itself(lm, known):
-    spelled = Resembling(lm, known)
+    spelled = Spelling(lm, known)
     assert "television" not in dict(spelled.nearest("television", 50))
     one = spelled.of(["television", "kumquat"])[0]
     assert torch.allclose(one[1], spelled.of(["kumquat"])[0][0], atol=1e-6)
-
-
-def test_ngrams_have_boundaries():
-    assert ngrams("ab") == ["\x02a", "ab", "b\x03", "\x02ab", "ab\x03", "\x02ab\x03"]
-    assert np.all([len(gram) <= 5 for gram in ngrams("kumquat")])
 
 
 def test_a_very_long_sentence_is_cut_without_a_warning(lm):
@@ -166,27 +172,10 @@ def test_a_very_long_sentence_is_cut_without_a_warning(lm):
     logger.addHandler(handler)
     logger.setLevel(logging.WARNING)
     sentence = "tree " * 600 + "and a kumquat here" + " tree" * 600
-    masked = contexts_of_sentences(lm.tokens, {"kumquat": [sentence]}, length=64)
+    masked = contexts_of_sentences(lm.tokens, [("kumquat", sentence)], length=64)
     logger.removeHandler(handler)
     logger.setLevel(level)
-    assert masked.lengths.tolist() == [64]
-    assert masked.rows(np.array([0]))[0][masked.blank[0]] == tokenizer.mask_token_id
+    (row,) = masked.rows
+    assert len(row) == 64
+    assert row[masked.blank[0]] == tokenizer.mask_token_id
     assert [record.getMessage() for record in handler.buffer] == []
-
-
-def test_contexts_that_agree_with_the_judge_count_more(lm, known, masked):
-    readings = read(lm, known, masked)
-    plain = pool(readings, known, masked)
-    assert torch.allclose(plain[0], readings[:2].mean(0), atol=1e-6)
-    assert torch.allclose(plain[1], known.mean)
-    judge = known.mean.repeat(3, 1)
-    judge[0] = readings[0]  # the first word's first context is right
-    judged = pool(readings, known, masked, judge=judge, attention=4.0)
-    cosines = known.directions(readings[:2]) @ known.directions(judge[:1])[0]
-    weights = torch.exp(4 * cosines)
-    expected = (weights[:, None] * readings[:2]).sum(0) / weights.sum()
-    assert torch.allclose(judged[0], expected, atol=1e-5)
-    assert weights[0] > 1.2 * weights[1]
-    assert torch.allclose(judged[1:], plain[1:], atol=1e-6)  # no context, and one alone
-    assert torch.allclose(weighted_mean(readings[:2], known, judge[0], 4.0), expected, atol=1e-5)
-    assert torch.allclose(weighted_mean(readings[:0], known, None, 0.0), known.mean)

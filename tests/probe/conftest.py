@@ -15,7 +15,7 @@ TEXT = Path(__file__).parent.parent / "data" / "wikipedia.txt.gz"
 
 @pytest.fixture(scope="session")
 def wordnet():
-    from rarewords.probe.wordnet import open_wordnet
+    from rarewords.probe.build import open_wordnet
 
     try:
         return open_wordnet()

@@ -4,9 +4,7 @@ import pytest
 
 from rarewords import InputError
 from rarewords.probe.build import BuildSettings, build, corrupt
-from rarewords.probe.counts import read_counts
 from rarewords.probe.dataset import FrequencyBounds
-from rarewords.probe.wordnet import open_wordnet
 
 SMALL = BuildSettings(corruptions=60, bounds=FrequencyBounds(3, 20))
 
@@ -124,37 +122,10 @@ def test_the_seed_decides_split_and_corruptions(built, wordnet, counts, lm):
     }
 
 
-def test_counts_files(tmp_path):
-    path = tmp_path / "counts.tsv"
-    path.write_text("lime\t7\nfruit\t12\n")
-    assert read_counts(path) == {"lime": 7, "fruit": 12}
-    path.write_text("lime\t7\nfruit twelve\n")
-    with pytest.raises(InputError, match=r"counts\.tsv, line 2"):
-        read_counts(path)
-    with pytest.raises(InputError, match="not a corpus store"):
-        read_counts(tmp_path)
-    with pytest.raises(InputError, match="do not exist"):
-        read_counts(tmp_path / "none.tsv")
-
-
-def test_wordnet_that_is_not_there(tmp_path):
-    pytest.importorskip("nltk")
-    with pytest.raises(InputError, match=r"no data\.noun"):
-        open_wordnet(tmp_path)
-
-
-def test_where_to_get_wordnet_is_said(tmp_path, monkeypatch):
-    nltk = pytest.importorskip("nltk")
-    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
-    monkeypatch.setattr("rarewords.probe.wordnet.DEBIAN_FOLDER", tmp_path / "none")
-    with pytest.raises(InputError, match=r"nltk\.downloader wordnet.*apt install wordnet-base"):
-        open_wordnet()
-
-
 def test_bad_settings_and_counts(wordnet, lm):
     with pytest.raises(InputError, match="negative"):
         BuildSettings(corruptions=-1)
     with pytest.raises(InputError, match="between 0 and 1"):
         BuildSettings(dev_share=2)
-    with pytest.raises(InputError, match="small letters"):
+    with pytest.raises(InputError, match="lower-case"):
         build(wordnet, {"ДОМ": 3}, lm.whole_words)

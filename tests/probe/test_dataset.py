@@ -39,10 +39,10 @@ def test_published_format_is_read(tmp_path):
     path = tmp_path / "w.txt"
     path.write_text(LINES)
     dataset = Dataset.load(path)
-    assert dataset[1].word == AnnotatedWord("lingonberry", "n", 1.17, 1)
-    assert [target.text for target in dataset[1].targets] == ["fruit", "bush"]
-    assert dataset[0].relation == "antonym"
-    assert dataset[0].subset == "test"
+    assert dataset.entries[1].word == AnnotatedWord("lingonberry", "n", 1.17, 1)
+    assert [target.text for target in dataset.entries[1].targets] == ["fruit", "bush"]
+    assert dataset.entries[0].relation == "antonym"
+    assert dataset.entries[0].subset == "test"
     assert dataset.text() == LINES
 
 
@@ -63,7 +63,7 @@ def test_written_and_read_again_is_the_same(tmp_path_factory, made):
     [
         ("3\ttest\tlime (n,4.0,7)\thypernym", "4 columns"),
         ("3\ttrain\tlime (n,4.0,7)\thypernym\tfruit (n,4.7,3)", "'train'"),
-        ("3\ttest\tlime\thypernym\tfruit (n,4.7,3)", "'lime' is not of the form"),
+        ("3\ttest\tlime\thypernym\tfruit (n,4.7,3)", "'lime' does not have the form"),
         ("3\ttest\tlime (n,4.0,7)\tmeronym\tfruit (n,4.7,3)", "'meronym'"),
         ("3\ttest\tlime (n,4.0,7)\thypernym\tfruit (n,4.7,many)", "many"),
     ],
@@ -78,6 +78,8 @@ def test_a_bad_line_is_named(tmp_path, line, reason):
 def test_files_that_are_no_data_set_are_refused(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         Dataset.load(tmp_path / "none.tsv")
+    with pytest.raises(InputError, match="Is a directory"):
+        Dataset.load(tmp_path)
     (tmp_path / "cut.tsv.gz").write_bytes(gzip.compress(LINES.encode())[:-12])
     with pytest.raises(InputError, match="damaged"):
         Dataset.load(tmp_path / "cut.tsv.gz")
@@ -91,16 +93,16 @@ def test_files_that_are_no_data_set_are_refused(tmp_path):
 
 
 def test_selection(bundled):
-    rare = bundled.select(subset="dev", relations=["coh+"], bands=["rare"])
-    assert {(e.subset, e.relation) for e in rare} == {("dev", "cohyponym")}
-    assert max(e.count for e in rare) < 10
+    chosen = bundled.select(subset="dev", relations=["coh+"])
+    assert {(e.subset, e.relation) for e in chosen} == {("dev", "cohyponym")}
+    assert len(chosen) == sum(e.subset == "dev" and e.relation == "cohyponym" for e in bundled)
     limited = bundled.select(limit=300)
     assert len(limited) == 300
     assert {e.relation for e in limited} == {"antonym", "hypernym", "cohyponym", "corruption"}
     with pytest.raises(InputError, match="meronym"):
         bundled.select(relations=["meronym"])
     with pytest.raises(InputError, match="no entries"):
-        bundled.select(relations=["corruption"], bands=["frequent"])
+        Dataset(bundled.select(subset="dev")).select(subset="test")
     with pytest.raises(InputError, match="unknown set"):
         bundled.select(subset="train")
 
@@ -114,8 +116,17 @@ def test_names_of_relations():
 
 
 def test_bounds_must_rise():
-    with pytest.raises(InputError, match="rise"):
+    with pytest.raises(InputError, match="medium < frequent"):
         FrequencyBounds(100, 10)
+
+
+def test_keywords_that_contain_a_target(bundled):
+    found = {(e.word.text, e.relation) for e in bundled if e.contains_a_target}
+    assert ("archbishop", "cohyponym") in found
+    assert ("unarmored", "antonym") in found
+    assert ("water", "cohyponym") not in found  # its targets "a" and "t" are chance
+    assert not any(relation == "corruption" for _, relation in found)
+    assert 3000 < len(found) < 3500
 
 
 def test_shipped_data_set_has_the_papers_shape(bundled):

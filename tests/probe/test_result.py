@@ -1,18 +1,22 @@
 """The figures by hand, and a result's file."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from rarewords import InputError
-from rarewords.probe.dataset import AnnotatedWord, Entry
-from rarewords.probe.evaluate import score
-from rarewords.probe.result import ProbeResult
+from rarewords.probe.dataset import AnnotatedWord, Dataset, Entry
+from rarewords.probe.result import ProbeResult, Score
+
+WORD = AnnotatedWord("lime", "n", 1.0, 1)
 
 
 @pytest.fixture
 def result():
     return ProbeResult(
-        {"label": "by hand", "dataset": "d", "depth": 512},
+        {"label": "by hand", "dataset": "d", "set": "all", "limit": None, "depth": 512},
         id=["1", "2", "3", "4"],
         word=["lime", "kumquat", "salsify", "new"],
         relation=["hypernym", "hypernym", "hypernym", "antonym"],
@@ -37,25 +41,63 @@ def test_figures_by_hand(result):
     assert result.mrr == pytest.approx(1.25 / 4)
 
 
-def test_ranks_are_the_best_over_patterns_and_targets():
-    def word(text):
-        return AnnotatedWord(text, "n", 1.0, 1)
+def test_score_is_the_best_over_patterns_and_targets():
+    found = np.zeros((2, 100), dtype=bool)
+    found[0, [4, 5]] = True  # first pattern: places 5 and 6
+    found[1, [1, 50]] = True  # second: places 2 and 51
+    assert Score.of(found) == Score(rank=2, hits3=1, hits10=2)
+    assert Score.of(np.zeros((2, 100), dtype=bool)) == Score(0, 0, 0)
 
-    entries = [
-        Entry("1", "test", word("lime"), "cohyponym", (word("lemon"), word("orange"))),
-        Entry("2", "test", word("oboe"), "cohyponym", (word("flute"),)),
-    ]
-    vocabulary = {"lemon": 7, "orange": 8, "flute": 9}
-    other = 1000 + np.arange(100)
-    ids = np.stack([other, other, other, other])
-    ids[0, [4, 5]] = 8, 7  # first pattern: places 5 and 6
-    ids[1, [1, 50]] = 7, 8  # second: places 2 and 51
-    rank, hits3, hits10 = score(entries, ids, vocabulary)
-    assert rank.tolist() == [2, 0]
-    assert hits3.tolist() == [1, 0]
-    assert hits10.tolist() == [2, 0]
-    with pytest.raises(ValueError, match="rows of answers"):
-        score(entries, ids[:3], vocabulary)
+
+def test_restrict_keeps_some_entries(result):
+    rare = result.restrict(result.bands == "rare", label="rare")
+    assert (rare.label, result.label) == ("rare", "by hand")
+    assert list(rare.word) == ["kumquat", "salsify"]
+    assert rare.rank.tolist() == [4, 0]
+    assert rare.mrr == pytest.approx(result.cell("all", "rare").mrr.mean)
+
+
+def test_of_set_follows_the_data_set(result):
+    def entry(number, subset):
+        return Entry(number, subset, WORD, "hypernym", (WORD,))
+
+    dataset = Dataset((entry("2", "dev"), entry("3", "test"), entry("9", "dev")))
+    dev = result.of_set(dataset, "dev")
+    assert list(dev.id) == ["2"]
+    assert dev.settings["set"] == "dev"
+
+
+def test_replaced_takes_the_scores_of_a_part(result):
+    part = result.restrict(np.array([False, True, False, True]), label="part", method="avg", limit=2)
+    part = replace(part, rank=np.array([1, 7]), hits3=np.array([3, 0]), hits10=np.array([3, 2]))
+    whole = result.replaced(part)
+    assert whole.rank.tolist() == [1, 1, 0, 7]
+    assert whole.hits3.tolist() == [2, 3, 0, 0]
+    assert whole.count.tolist() == result.count.tolist()
+    assert (whole.label, whole.settings["set"], whole.settings["limit"]) == ("part", "all", None)
+
+
+@pytest.mark.parametrize(
+    ("below", "ranks"),
+    [(1, [1, 4, 0, 200]), (9, [1, 50, 0, 200]), (10, [1, 50, 51, 200]), (np.inf, range(49, 53))],
+)
+def test_mixture_takes_vectors_below_a_count(result, below, ranks):
+    vectors = replace(result, rank=np.arange(49, 53), settings={**result.settings, "label": "v"})
+    mixed = result.mixture(vectors, below, "mixed")
+    assert mixed.rank.tolist() == list(ranks)
+    assert mixed.settings == {
+        **result.settings,
+        "label": "mixed",
+        "below": None if below == np.inf else below,
+    }
+
+
+def test_containing_a_target(result):
+    berry = AnnotatedWord("blackberry", "n", 1.0, 1), AnnotatedWord("berry", "n", 1.0, 1)
+    dataset = Dataset(
+        (Entry("2", "test", berry[0], "hypernym", berry[1:]), Entry("3", "test", WORD, "antonym", berry))
+    )
+    assert result.containing_a_target(dataset).tolist() == [False, True, False, False]
 
 
 @pytest.mark.parametrize("name", ["r.json", "r.json.gz"])
@@ -67,15 +109,63 @@ def test_file_round_trip(result, tmp_path, name):
     assert (tmp_path / f"again-{name}").read_bytes() == (tmp_path / name).read_bytes()
 
 
-def test_files_that_are_no_results(result, tmp_path):
+def test_answers_are_kept_in_the_file(result, tmp_path):
+    kept = replace(result, answers=["lime is a _. fruit", "b", "c", "d"])
+    kept.save(tmp_path / "r.json")
+    again = ProbeResult.load(tmp_path / "r.json")
+    assert again.restrict(again.rank == 4).answers == ["b"]
+    assert not ProbeResult.load(tmp_path / "r.json").replaced(result).answers
+
+
+def damaged(result, *path, value):
+    stored = json.loads(json.dumps(result.as_json()))
+    *folders, last = path
+    place = stored
+    for folder in folders:
+        place = place[folder]
+    place[last] = value
+    return json.dumps(stored)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["entries"], []),
+        (["entries"], "text"),
+        (["entries", "rank"], "1 four 0 200"),
+        (["entries", "rank"], "1 4 0"),
+        (["entries", "rank"], "1 4 0 -2"),
+        (["entries", "rank"], "1 4 0 600"),
+        (["entries", "rank"], "1 4 0 99999999999999999999999"),
+        (["entries", "hits3"], "4 0 0 0"),
+        (["entries", "id"], [1, 2, 3, 4]),
+        (["entries", "relation"], "hypernym hypernym hypernym meronym"),
+        (["settings"], [1]),
+        (["settings"], None),
+        (["settings", "depth"], "deep"),
+        (["settings", "depth"], 0),
+        (["bounds"], {"medium": 100, "frequent": 10}),
+        (["bounds"], {"medium": "few", "frequent": 10}),
+        (["bounds"], {"rare": 1}),
+        (["answers"], ["only one"]),
+        (["answers"], [1, 2, 3, 4]),
+        (["answers"], {}),
+    ],
+)
+def test_results_of_the_wrong_shape_are_refused(result, tmp_path, path, value):
+    file = tmp_path / "r.json"
+    file.write_text(damaged(result, *path, value=value))
+    with pytest.raises(InputError, match=r"r\.json is damaged \(.+\); evaluate again"):
+        ProbeResult.load(file)
+
+
+def test_files_that_are_no_results(tmp_path):
     path = tmp_path / "r.json"
-    path.write_text('{"format": "other"}')
-    with pytest.raises(InputError, match="not a result"):
-        ProbeResult.load(path)
-    result.save(path)
-    path.write_text(path.read_text().replace('"rank": "1 4', '"rank": "1 four'))
-    with pytest.raises(InputError, match="damaged"):
-        ProbeResult.load(path)
-    path.write_text("{")
-    with pytest.raises(InputError, match="not a JSON file"):
-        ProbeResult.load(path)
+    for text in ('{"format": "other"}', "[]", "3", "null", '"text"'):
+        path.write_text(text)
+        with pytest.raises(InputError, match="not a result"):
+            ProbeResult.load(path)
+    for text in ("{", "", "[" * 100_000):
+        path.write_text(text)
+        with pytest.raises(InputError, match="not a JSON file"):
+            ProbeResult.load(path)

@@ -1,4 +1,4 @@
-"""The binomial test against scipy, the bootstrap against theory, and what may be compared."""
+"""The binomial test against scipy's, the bootstrap against theory."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from rarewords import InputError
-from rarewords.probe.compare import compare
-from rarewords.probe.result import ProbeResult
-from rarewords.probe.significance import binomial_test, bootstrap_interval, compare_values
+from rarewords.probe.compare import binomial_test, bootstrap_interval, compare_values
 
 
 @given(st.integers(0, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
@@ -43,37 +41,3 @@ def test_ties_do_not_count():
     assert difference.mean == pytest.approx((0.5 + 0.3 + 0.1 - 0.1) / 5)
     assert difference.low <= difference.mean <= difference.high
     assert not difference.significant()
-
-
-def made(ranks, *, label="a", dataset="d", counts=None, ids=None):
-    ranks = np.array(ranks)
-    return ProbeResult(
-        {"label": label, "dataset": dataset},
-        id=ids or [str(i) for i in range(len(ranks))],
-        word=["lime"] * len(ranks),
-        relation=["hypernym"] * len(ranks),
-        rank=ranks,
-        hits3=(ranks > 0) & (ranks <= 3),
-        hits10=(ranks > 0) & (ranks <= 10),
-        count=np.array(counts or [5] * len(ranks)),
-    )
-
-
-def test_comparison_marks_the_best_and_the_significant():
-    worse, better = made([0] * 20), made([1] * 10 + [0] * 10, label="b")
-    cell = compare([worse, better]).cells[0]
-    assert (cell.relation, cell.band) == ("hypernym", "rare")
-    assert cell.best("mrr") == {1}
-    assert cell.differences["mrr"][0].wins == 10
-    assert cell.differences["mrr"][0].significant()
-    assert cell.differences["mrr"][0].p_value == pytest.approx(2 / 1024)
-
-
-def test_results_that_cannot_be_compared():
-    first = made([1, 2])
-    with pytest.raises(InputError, match="different data sets"):
-        compare([first, made([1, 2], dataset="other", label="b")])
-    with pytest.raises(InputError, match="same --set"):
-        compare([first, made([1, 2], ids=["0", "7"])])
-    with pytest.raises(InputError, match="at least one"):
-        compare([])

@@ -1,19 +1,27 @@
 """The invented words of tests/data/invented."""
 
+from rarewords.teaching.splits import Occurrence
 from tests.architectures import DATA
 
 FOLDER = DATA / "invented"
 
 
 def sentences_of(*words, most=None):
-    """The sentences of some words, at most so many of each, as a text."""
+    """The sentences of some words, at most ``most`` of each, as a text."""
     lines = (FOLDER / "text.txt").read_text("utf-8").splitlines()
     chosen = [[line for line in lines if word in line.lower()][:most] for word in words]
     return "".join(f"{line}\n" for own in chosen for line in own)
 
 
+def occurrences_of(word, most=None):
+    """The occurrences of a word."""
+    lines = sentences_of(word, most=most).splitlines()
+    starts = [line.lower().index(word) for line in lines]
+    return tuple(Occurrence(line, at, at + len(word)) for line, at in zip(lines, starts, strict=True))
+
+
 def hypernyms():
-    """Each word with its half and its hypernyms."""
+    """The hypernyms of each word."""
     lines = (FOLDER / "words.tsv").read_text("utf-8").splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
-    return {word: (half, targets.split()) for word, half, targets in rows}
+    return {word: targets.split() for word, _, targets in rows}

@@ -1,8 +1,8 @@
 """A small web server for one person on one machine.
 
-It answers on the loopback address only and looks at the Host header, so that no page of the web can reach it
-through a name that points here. What a visitor sends is bounded; what goes wrong is told in one sentence, and
-the traceback goes to the server's log.
+It answers on the loopback address only and checks the Host header, so that no web page can reach it through
+a name that points here. The size of a request is limited. An error is reported in one sentence; its traceback
+goes to the server's log.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from rarewords.app.study import Request, Study, samples
 from rarewords.errors import InputError
-from rarewords.teaching.run import shown_name
+from rarewords.models import shown_name
 
 LOG = logging.getLogger("rarewords.serve")
 _MOST_BYTES = 64_000
@@ -30,7 +30,7 @@ _PAGES = {
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
 }
 _HEADERS = {
-    # Nothing from elsewhere, nothing inline: what a visitor types can never become code.
+    # Nothing external, nothing inline: what a visitor types can never become code.
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -40,7 +40,7 @@ _HEADERS = {
 
 
 class _RefusedError(Exception):
-    """An answer other than 200, and what it says."""
+    """A status other than 200, and its message."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -48,30 +48,21 @@ class _RefusedError(Exception):
 
 
 class Server(ThreadingHTTPServer):
-    """The page and its three answers.
-
-    :param results: WNLaMPro results as the page shows them.
-    """
+    """The page, the sample words, and the answers about a word."""
 
     daemon_threads = True
 
-    def __init__(
-        self, study: Study, results: list[dict[str, Any]], *, host: str = "127.0.0.1", port: int = 8765
-    ) -> None:
+    def __init__(self, study: Study, *, host: str = "127.0.0.1", port: int = 8765) -> None:
         if not _is_loopback(host):
-            raise InputError(
-                f"{host} can be reached from other machines; serve answers on this one only (127.0.0.1)"
-            )
+            raise InputError(f"{host} is not a loopback address; serve answers this machine only (127.0.0.1)")
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.study = study
         self.pages = {
             path: ((files("rarewords") / "assets" / "app" / name).read_bytes(), kind)
             for path, (name, kind) in _PAGES.items()
         }
-        self.answers = {
-            "/api/samples": json.dumps({"model": shown_name(study.lm.name), "samples": samples()}).encode(),
-            "/api/results": json.dumps(results).encode(),
-        }
+        start = json.dumps({"model": shown_name(study.lm.name), "samples": samples()}).encode()
+        self.pages["/api/samples"] = (start, "application/json")
         try:
             super().__init__((host, port), _Handler)
         except OSError as error:
@@ -103,27 +94,25 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _get(self) -> tuple[bytes, str]:
         path = self.path.split("?", 1)[0]
-        if path in self.server.pages:
-            return self.server.pages[path]
-        if path in self.server.answers:
-            return self.server.answers[path], "application/json"
-        raise _RefusedError(404, "there is no such page")
+        if path not in self.server.pages:
+            raise _RefusedError(404, "there is no such page")
+        return self.server.pages[path]
 
     def _post(self) -> tuple[bytes, str]:
         if self.path != "/api/study":
             raise _RefusedError(404, "there is no such page")
-        # A form of another page can send text but not this type, not without asking first.
+        # A form on another page can send text, but not this type without asking first.
         if self.headers.get("Content-Type", "").split(";")[0].strip() != "application/json":
             raise _RefusedError(415, "send application/json")
         length = self.headers.get("Content-Length", "")
         if not length.isdigit():
-            raise _RefusedError(411, "say how much you send (Content-Length)")
+            raise _RefusedError(411, "send a Content-Length")
         if int(length) > _MOST_BYTES:
-            raise _RefusedError(413, f"too much text; {_MOST_BYTES:,} bytes is the most")
+            raise _RefusedError(413, f"too much text; send at most {_MOST_BYTES:,} bytes")
         try:
             sent = json.loads(self.rfile.read(int(length)))
         except (ValueError, RecursionError):
-            raise _RefusedError(400, "what was sent is not JSON") from None
+            raise _RefusedError(400, "the request is not JSON") from None
         started = time.perf_counter()
         answer = self.server.study.answer(Request.parse(sent))
         answer["seconds"] = round(time.perf_counter() - started, 3)
@@ -144,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
         except Exception:
             LOG.exception("while answering %s %s", self.command, self.path)
             status, kind = 500, "application/json"
-            body = _error("something went wrong here; the server's log says what")
+            body = _error("internal error; see the server's log")
         if status != 200:
             self.close_connection = True  # a body may be left unread
         try:
@@ -163,14 +152,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def _check_host(self) -> None:
-        """Only names of this machine: with another, a page of the web would have its own name lead here."""
+        """Accept names of this machine only: a web page could let its own name point here."""
         port = self.server.server_address[1]
         allowed = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
         if self.headers.get("Host", "").lower() not in allowed:
             raise _RefusedError(403, "open this page as http://127.0.0.1 or http://localhost")
         origin = self.headers.get("Origin")
         if origin is not None and origin.lower().removeprefix("http://") not in allowed:
-            raise _RefusedError(403, "this page answers to itself only")
+            raise _RefusedError(403, "requests must come from this page")
 
     def log_message(self, format: str, *arguments: Any) -> None:
         LOG.info(format, *arguments)

@@ -1,11 +1,10 @@
-"""What the page shows of one word: answers before and after, which sentences counted, neighbours."""
+"""What the page shows about one word: answers before and after, weights of sentences, nearest words."""
 
 from __future__ import annotations
 
 import math
 import re
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -18,7 +17,7 @@ from rarewords.lm import LanguageModel, Query
 from rarewords.teaching.learning import Learner
 from rarewords.tokens import BLANK, WORD_SLOT
 
-# Limits of what a visitor may send; they keep an answer within a second.
+# Limits on a request; they keep an answer within a second.
 MOST_SENTENCES = 24
 LONGEST_SENTENCE = 600
 LONGEST_WORD = 40
@@ -38,7 +37,7 @@ class Request:
 
     @classmethod
     def parse(cls, sent: Any) -> Request:
-        """Check what came over the wire; anything odd is an :class:`InputError` a visitor can act on."""
+        """Check a request; whatever is wrong is an :class:`InputError` that a visitor can act on."""
         if not isinstance(sent, dict):
             raise InputError("send an object with a word and sentences")
         word, sentences, question = sent.get("word"), sent.get("sentences"), sent.get("question", "")
@@ -51,9 +50,9 @@ class Request:
         if not word or len(word) > LONGEST_WORD or not re.fullmatch(r"[^\W_]+(?:[-.'’][^\W_]+)*\.?", word):
             raise InputError(f"type one word of at most {LONGEST_WORD} letters")
         if not lines:
-            raise InputError("type at least one sentence with the word in it, one a line")
+            raise InputError("type at least one sentence with the word in it, one per line")
         if len(lines) > MOST_SENTENCES:
-            raise InputError(f"{len(lines)} sentences are too many; {MOST_SENTENCES} is the most")
+            raise InputError(f"{len(lines)} sentences are too many; type at most {MOST_SENTENCES}")
         long = next((number for number, line in enumerate(lines, 1) if len(line) > LONGEST_SENTENCE), None)
         if long is not None:
             raise InputError(f"sentence {long} is longer than {LONGEST_SENTENCE} characters; shorten it")
@@ -63,13 +62,13 @@ class Request:
 
 
 class Study:
-    """A model and a learner, ready to answer; one request at a time."""
+    """A model and a learner that answer one request at a time."""
 
     def __init__(self, lm: LanguageModel, learner: Learner) -> None:
         self.lm, self.learner = lm, learner
         self._names = list(lm.whole_words)
         rows = lm.embeddings[list(lm.whole_words.values())].float()
-        # Embeddings share a large common part; only what is left without it tells words apart.
+        # Embeddings share a large common part; only the rest tells words apart.
         self._mean = rows.mean(0)
         self._table = torch.nn.functional.normalize(rows - self._mean, dim=1)
         self._lock = threading.Lock()
@@ -138,17 +137,15 @@ class Study:
 
 
 def samples() -> list[dict[str, Any]]:
-    """The words of the demo with some of their sentences, to begin with."""
+    """The words of the demo with some of their sentences."""
     folder = files("rarewords") / "assets" / "demo"
-    words = (folder / "words.txt").read_text("utf-8").split()
-    lines = [line for line in (folder / "text.txt").read_text("utf-8").splitlines() if line.strip()]
-    found = [{"word": word, "sentences": _of(word, lines)[:_SAMPLE_SENTENCES]} for word in words]
-    return [one for one in found if one["sentences"]]
-
-
-def _of(word: str, lines: Sequence[str]) -> list[str]:
-    return [
+    lines = [
         line
-        for line in lines
-        if word in line.lower() and word in words_of(line) and len(line) <= LONGEST_SENTENCE
+        for line in (folder / "text.txt").read_text("utf-8").splitlines()
+        if len(line) <= LONGEST_SENTENCE
     ]
+    found = {
+        word: [line for line in lines if word in line.lower() and word in words_of(line)]
+        for word in (folder / "words.txt").read_text("utf-8").split()
+    }
+    return [{"word": word, "sentences": own[:_SAMPLE_SENTENCES]} for word, own in found.items() if own]

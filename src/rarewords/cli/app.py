@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from rarewords import __version__, progress
 from rarewords.cli import corpus, mimic
 from rarewords.cli.ask import ask
 from rarewords.cli.demo import demo
@@ -23,6 +24,7 @@ from rarewords.cli.serve import serve
 from rarewords.cli.teach import teach
 from rarewords.cli.wnlampro import app as wnlampro
 from rarewords.errors import InputError
+from rarewords.files import explain_os_error
 
 _INTERRUPTED = 130
 
@@ -39,8 +41,6 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        from rarewords import __version__
-
         typer.echo(__version__)
         raise typer.Exit
 
@@ -49,12 +49,10 @@ def _print_version(asked: bool) -> None:
 def _common(
     version: Annotated[  # noqa: ARG001 - handled by its callback
         bool,
-        typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version),
+        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr.")] = False,
 ) -> None:
-    from rarewords import progress
-
     progress.enable(not quiet)
 
 
@@ -67,7 +65,7 @@ app.command("inject")(inject)
 app.command("demo")(demo)
 app.command("serve")(serve)
 app.add_typer(wnlampro, name="wnlampro")
-app.add_typer(ota, name="ota")
+app.command("ota")(ota)
 app.command("reproduce")(reproduce)
 
 
@@ -79,32 +77,33 @@ def main() -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     try:
         code = app(prog_name="rarewords", standalone_mode=False)
-    except InputError as error:
-        _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
-    except BrokenPipeError:
-        # The reader (head, less) has gone; that is not an error of ours.
+    except BrokenPipeError:  # the reader (head, less) has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
-    except OSError as error:
-        from rarewords.files import explain_os_error
-
-        _fail(str(explain_os_error(error, error.filename or "output")))
+        code = 141
     except Exception as error:
-        # A wrong option or argument: the class depends on typer's version, the method does not.
-        if not hasattr(error, "format_message"):
+        text = _explained(error)
+        if text is None:
             raise
-        if not error.format_message():  # no arguments at all: the help has been shown
-            sys.exit(2)
-        context = getattr(error, "ctx", None)
-        command = context.command_path if context is not None else "rarewords"
-        _fail(f"{error.format_message()} (see {command} --help)")
-    if code == _INTERRUPTED:  # typer turns an interruption into this code without a word
+        if text:
+            print("rarewords: " + " ".join(text.split()), file=sys.stderr)
+        code = 2
+    if code == _INTERRUPTED:  # typer itself turns an interruption into this code without a message
         print("rarewords: interrupted", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(text: str) -> None:
-    print("rarewords: " + " ".join(text.split()), file=sys.stderr)
-    sys.exit(2)
+def _explained(error: Exception) -> str | None:
+    """What to tell the user about an error; None if it is a fault of the program."""
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, OSError):
+        return str(explain_os_error(error, error.filename or "output"))
+    # A wrong option or argument: the class depends on typer's version, the method does not.
+    if not hasattr(error, "format_message"):
+        return None
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "rarewords"
+    said = str(error.format_message())  # empty if there were no arguments; then the help has been shown
+    return said and f"{said} (see {command} --help)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated
 
 import typer
@@ -11,11 +10,9 @@ from rarewords.cli.options import AsJson, Device, Dtype, Model, print_json
 
 
 def ask(
-    patterns: Annotated[
-        list[str], typer.Argument(help='Sentences with one "_" each.', metavar="SENTENCE...")
-    ],
+    patterns: Annotated[list[str], typer.Argument(help='Sentences, each with one "_".', metavar="SENTENCE")],
     model: Model = "default",
-    top: Annotated[int, typer.Option(help="How many answers.", min=1)] = 5,
+    top: Annotated[int, typer.Option(help="Show N answers.", min=1, metavar="N")] = 5,
     device: Device = "auto",
     dtype: Dtype = "float32",
     as_json: AsJson = False,
@@ -24,23 +21,23 @@ def ask(
 
     Example: `rarewords ask "a kumquat is a kind of _ ."`
     """
-    from rarewords import LanguageModel, Query
+    import math
+
+    from rarewords.lm import LanguageModel, Query
 
     lm = LanguageModel.from_pretrained(model, device=device, dtype=dtype)
     answers = lm.fill([Query(pattern) for pattern in patterns], top_k=top)
-    rows = [
-        {
-            "sentence": pattern,
-            "answers": [
-                {"word": word, "probability": round(math.exp(log_prob), 4)}
-                for word, log_prob in zip(answers.words(row), answers.log_probs[row].tolist(), strict=True)
-            ],
-        }
-        for row, pattern in enumerate(patterns)
-    ]
+    found = []
+    for row, pattern in enumerate(patterns):
+        chances = [round(math.exp(log_prob), 4) for log_prob in answers.log_probs[row].tolist()]
+        pairs = list(zip(answers.words(row), chances, strict=True))
+        found.append(
+            {
+                "sentence": pattern,
+                "answers": [{"word": word, "probability": chance} for word, chance in pairs],
+            }
+        )
+        if not as_json:
+            typer.echo(f"{pattern}  ->  {', '.join(f'{word} {chance:.2f}' for word, chance in pairs)}")
     if as_json:
-        print_json(rows)
-        return
-    for row in rows:
-        found = ", ".join(f"{answer['word']} {answer['probability']:.2f}" for answer in row["answers"])  # type: ignore[index]
-        typer.echo(f"{row['sentence']}  ->  {found}")
+        print_json(found)

@@ -14,15 +14,19 @@ def inject(
     vectors: Annotated[
         Path, typer.Option(help="Word vectors: .safetensors, or word2vec text (.txt, .vec, .gz).")
     ],
-    out: Annotated[Path, typer.Option(help="The new model folder; must not exist or be empty.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The new model folder; must not exist or be empty.")
+    ],
     model: Model = "default",
-    predictable: Annotated[bool, typer.Option(help="Let the model answer with the new words.")] = False,
+    predictable: Annotated[
+        bool, typer.Option("--predictable", help="Let the model answer with the new words.")
+    ] = False,
     existing: Annotated[
         str, typer.Option(help="For words the vocabulary already holds: refuse, replace or skip.")
     ] = "refuse",
     slash: Annotated[
         bool,
-        typer.Option(help="Name the tokens `<word>`, to be written behind the word: `kumquat / <kumquat>`."),
+        typer.Option("--slash", help="Add tokens `<word>` to write behind the word: `kumquat / <kumquat>`."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -39,6 +43,4 @@ def inject(
     if as_json:
         print_json({"folder": str(out), "ids": done.ids, "replaced": done.replaced, "skipped": done.skipped})
         return
-    typer.echo(
-        f"{out}: {len(done.ids):,} words, {len(done.replaced)} of them replaced; {len(done.skipped)} skipped"
-    )
+    typer.echo(f"{out}: {len(done.ids):,} words, {len(done.replaced)} replaced; {len(done.skipped)} skipped")

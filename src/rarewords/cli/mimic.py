@@ -1,177 +1,254 @@
-"""``rarewords mimic``: train a mimic model, and make vectors with it."""
+"""``rarewords mimic``: fit a learner, train a mimic model, and infer vectors with either."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rarewords.cli.mimic_train import Corpus, train
-from rarewords.cli.options import AsJson, Device, Model, print_json
+from rarewords.cli.options import (
+    Address,
+    AsJson,
+    Contexts,
+    Corpus,
+    Device,
+    EngineName,
+    Learner,
+    Model,
+    Seed,
+    SettingsFile,
+    Words,
+    print_json,
+    read_settings,
+    settings_values,
+)
+from rarewords.errors import InputError
 
-app = typer.Typer(no_args_is_help=True, help="Vectors for words from their sentences and their spelling.")
+if TYPE_CHECKING:  # imported inside the commands: torch and transformers take seconds
+    from rarewords.corpus.store import Store
+    from rarewords.stages import Stages
 
-app.command()(train)
+
+@dataclass(frozen=True)
+class _AttentiveSettings:
+    """What can be changed after `mimic train`."""
+
+    scale: float = 0.0
+
+
+app = typer.Typer(no_args_is_help=True, help="Vectors for words from their contexts and their spelling.")
+
+
+@app.command()
+def fit(
+    corpus: Corpus,
+    out: Annotated[Path, typer.Option(help="Folder of the new learner.")],
+    model: Model = "default",
+    contexts: Annotated[int, typer.Option(min=1, help="Read at most N contexts per word.", metavar="N")] = 16,
+    min_count: Annotated[int, typer.Option(min=1, help="Learn from words that occur N times.")] = 50,
+    settings: SettingsFile = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Fit a learner: one matrix, in closed form, on words the model knows.
+
+    The language model reads contexts of words it knows, with the word masked and forbidden as an answer. The
+    matrix brings these readings to the model's own embeddings. `--settings` takes the fields of
+    LearnerSettings, which the learner keeps. An interrupted run resumes where it stopped.
+
+    Example: `rarewords mimic fit --model M --corpus wiki.store --out learner`
+    """
+    from rarewords.corpus.store import Store
+    from rarewords.lm import LanguageModel
+    from rarewords.mimic.learner import WordLearner
+    from rarewords.mimic.learner_settings import LearnerSettings
+    from rarewords.stages import require_free
+
+    require_free(out)
+    chosen, store = read_settings(settings, LearnerSettings), Store.open(corpus)
+    lm = LanguageModel.from_pretrained(model, device=device)
+    learner = WordLearner.fit(
+        lm, store, chosen, contexts=contexts, min_count=min_count, seed=seed, stages=_readings_beside(store)
+    )
+    learner.save_pretrained(out)
+    fitted = learner.fitted
+    assert fitted is not None
+    if as_json:
+        print_json({"folder": str(out), **vars(fitted)})
+    else:
+        typer.echo(f"{out}: fitted on {fitted.words:,} words, held-out cosine {fitted.held_out_cosine:.3f}")
 
 
 @app.command()
 def infer(
-    words: Annotated[Path, typer.Option(help="A file with one word a line.")],
+    words: Words,
     corpus: Corpus,
-    out: Annotated[Path, typer.Option(help="The file of the new vectors (.safetensors).")],
-    mimic: Annotated[
-        Path | None,
-        typer.Option(help="A folder made by `rarewords mimic train`; the best for the model by default."),
-    ] = None,
-    reading: Annotated[
-        bool, typer.Option("--reading", help="Without any training: what the model reads in the contexts.")
-    ] = False,
-    am: Annotated[
-        bool,
-        typer.Option("--am", help="The attentive mimicking model that ships for the bundled language model."),
-    ] = False,
+    out: Annotated[Path, typer.Option(help="File of the new vectors (.safetensors).")],
+    learner: Learner = None,
+    am: Annotated[bool, typer.Option("--am", help="Short for `--learner am`.")] = False,
     model: Model = "default",
-    contexts: Annotated[int | None, typer.Option(min=1, help="Use at most so many contexts a word.")] = None,
-    scale: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0,
-            help="Bring vectors to so many times the length embeddings have around their mean; 0 leaves "
-            "those of am and am+context as they come. The model's own setting by default.",
-        ),
-    ] = None,
-    pieces: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0,
-            help="Weight of what the model knows by a word's pieces, for words with contexts; the mimic "
-            "model's own setting by default.",
-        ),
-    ] = None,
+    contexts: Contexts = None,
     approximations: Annotated[
         Path | None,
-        typer.Option(help="Vectors made by `rarewords ota`, for the pieces; others are made when needed."),
+        typer.Option(help="Cached vectors of the pieces, made by `rarewords ota`; computed if missing."),
     ] = None,
-    cache: Annotated[bool, typer.Option(help="Keep what was read beside the store (STORE.readings).")] = True,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that read.")] = 1,
-    engine: Annotated[str, typer.Option(help="What runs the workers: local or ray.")] = "local",
-    address: Annotated[str | None, typer.Option(help="The address of a running Ray cluster.")] = None,
+    settings: SettingsFile = None,
+    cache: Annotated[bool, typer.Option(help="Keep what is read beside the store (STORE.readings).")] = True,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes that read contexts.")] = 1,
+    engine: EngineName = "local",
+    address: Address = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Make vectors for words from their contexts in a corpus and their spelling.
+    """Infer vectors for words from their contexts in a corpus and their spelling.
 
     By default the language model reads the contexts itself, with the matrix that ships for the bundled model
-    or a learner given with `--mimic`. A word without contexts gets its vector from its spelling; a word that
-    has neither is named and left out. With `--am` attentive mimicking makes them, less good and much faster.
-    Vectors of the paper's presets are shorter than embeddings; with `--scale 1.4` they say more to the model.
+    or that of a learner made by `mimic fit`. A word without contexts gets its vector from its spelling; a
+    word that also resembles no known word is reported and left out. `--settings` changes fields of
+    LearnerSettings (scale, pieces, matrix, reading, ...).
+
+    With `--am`, or a folder made by `mimic train`, attentive mimicking infers the vectors: worse, but much
+    faster. Here `--settings` can change `scale`; `scale = 1.4` suits the paper's presets, whose vectors are
+    shorter than embeddings.
 
     Example: `rarewords mimic infer --words rare.txt --corpus wiki.store --out rare.safetensors`
     """
-    from contextlib import nullcontext
-
-    from rarewords import LanguageModel, WordLearner, progress
-    from rarewords.corpus.engine import engine_for
     from rarewords.corpus.store import Store
-    from rarewords.errors import InputError
-    from rarewords.mimic.files import bundled_mimic
-    from rarewords.mimic.learner_files import is_learner
-    from rarewords.mimic.mimicking import AttentiveMimicking, check_made_for
-    from rarewords.mimic.reading_cache import beside
+    from rarewords.engine import engine_for
+    from rarewords.lm import LanguageModel
+    from rarewords.mimic.attentive import AttentiveMimicking, check_made_for
+    from rarewords.mimic.learner import WordLearner
+    from rarewords.mimic.learner_settings import LearnerSettings, is_learner
+    from rarewords.mimic.settings import bundled_mimic
     from rarewords.vectors import open_vectors, read_words
 
-    if [reading, am, mimic is not None].count(True) > 1:
-        raise InputError("--reading, --am and --mimic each say what makes the vectors; use one of them")
+    if am and learner not in (None, "am"):
+        raise InputError("--am and --learner both say what infers the vectors; use one of them")
+    alone = workers == 1 and engine == "local"
+    attentive = am or (learner is not None and not is_learner(learner))
+    if attentive and (not alone or approximations is not None):
+        raise InputError("--workers, --engine and --approximations have no effect on attentive mimicking")
+    changes = settings_values(settings, _AttentiveSettings if attentive else LearnerSettings)
+    ready = None if approximations is None else open_vectors(approximations)
     asked, store = read_words(words), Store.open(corpus)
     lm = LanguageModel.from_pretrained(model, device=device)
-    mimic = bundled_mimic(lm.fingerprint) if am else mimic
-    ready = None if approximations is None else open_vectors(approximations)
-    check_made_for(lm, ready, "approximations")
-    changes = {name: value for name, value in {"scale": scale, "pieces": pieces}.items() if value is not None}
-    if mimic is not None and not is_learner(mimic):
-        if workers > 1 or engine != "local":
-            raise InputError("--workers and --engine are for readings; mimicking itself takes no time")
-        trained = AttentiveMimicking.from_pretrained(mimic, lm)
-        if 0 in (scale, pieces):  # without a length, or without pieces, there is nothing to add
-            changes |= {"pieces": 0.0, "pieces_alone": 0.0}
-        trained = trained.placed(**changes)
-        trained.placing.approximations = ready
-        done = trained.infer_words(asked, store, limit=contexts)
+    if attentive:
+        folder = bundled_mimic(lm.fingerprint) if learner in (None, "am") else learner
+        mimic = AttentiveMimicking.from_pretrained(folder, lm)
+        mimic = mimic.with_scale(changes["scale"]) if changes else mimic
+        done = mimic.infer_words(asked, store, contexts=contexts)
     else:
-        learner = WordLearner(lm) if reading else WordLearner.for_model(lm, mimic)
-        learner = learner.with_settings(**changes)
-        learner.approximations = ready
-        if cache:
-            progress.message(f"What is read is kept in {beside(store.path)} (--no-cache to do without)")
-        alone = workers == 1 and engine == "local"
+        check_made_for(lm, ready, "approximations")
+        reader = WordLearner.for_model(lm, learner).with_approximations(ready).with_settings(**changes)
         with nullcontext() if alone else engine_for(engine, workers, address) as runner:
-            done = learner.infer_words(
-                asked, store, limit=contexts, cache=beside(store.path) if cache else None, engine=runner
-            )
+            stages = _readings_beside(store) if cache else None
+            done = reader.infer_words(asked, store, contexts=contexts, stages=stages, engine=runner)
     for word, reason in done.refused.items():
         typer.echo(f"{word}: {reason}", err=True)
     if not len(done.vectors):
         raise InputError(f"none of the {len(asked)} words could be given a vector")
     done.vectors.save(out)
-    share = float(done.context_share.mean())
     if as_json:
         rows = zip(done.vectors.words, done.context_share.tolist(), done.contexts.tolist(), strict=True)
         shown = [{"word": word, "context_share": round(part, 3), "contexts": n} for word, part, n in rows]
         print_json({"file": str(out), "words": shown, "refused": done.refused})
         return
+    share = float(done.context_share.mean())
     made, left_out = len(done.vectors), len(done.refused)
     typer.echo(f"{out}: {made:,} words, {left_out} refused, {share:.0%} from contexts on average")
 
 
+def _readings_beside(store: Store) -> Stages:
+    from rarewords.progress import message
+    from rarewords.stages import Stages
+
+    path = store.path.resolve()
+    stages = Stages(path.with_name(path.name + ".readings"))
+    message(f"Readings are kept in {stages.path}; the same command resumes from there")
+    return stages
+
+
+_PARTS = ("ota", "form", "context", "attention")
+
+
 @app.command()
-def refine(
-    vectors: Annotated[
-        Path, typer.Option(help="Vectors made by `rarewords mimic infer` or `rarewords ota`.")
-    ],
+def train(
     corpus: Corpus,
-    out: Annotated[Path, typer.Option(help="The file of the refined vectors (.safetensors).")],
+    out: Annotated[Path, typer.Option(help="The folder of the new mimic model.")],
+    targets: Annotated[
+        Path | None,
+        typer.Option(help="Vectors of words of several pieces, made by `rarewords ota --preset paper`."),
+    ] = None,
     model: Model = "default",
-    contexts: Annotated[int, typer.Option(min=2, help="Use at most so many contexts a word.")] = 16,
-    steps: Annotated[int, typer.Option(min=1, help="Gradient steps on the vectors.")] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Of every random choice.")] = 0,
+    preset: Annotated[str, typer.Option(help="The paper's `am` or `am+context`.")] = "am+context",
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PART",
+            help="Leave a part out: `ota` (learn from words of one piece only), `form`, `context` or "
+            "`attention` (all contexts have the same weight). Repeatable.",
+        ),
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Passes over the training words.  [default: 10]")
+    ] = None,
+    settings: SettingsFile = None,
+    packed: Annotated[bool, typer.Option("--packed", help="Store matrices as int8.")] = False,
+    seed: Seed = 0,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Refine vectors on their words' sentences, so that the model predicts the words around them better.
+    """Train an attentive mimicking model on a corpus.
 
-    A quarter of a word's sentences only judges; a vector that does no better on them stays as it was. Words
-    with fewer than four sentences stay as they are.
+    The model learns to predict the embedding of a word from its spelling and its contexts, from words with a
+    count of at least 100. The embedding of a word of one piece is the model's own, that of a word of several
+    pieces comes from `--targets`. An interrupted training resumes with the same command.
 
-    Example: `rarewords mimic refine --vectors rare.safetensors --corpus wiki.store --out refined.safetensors`
+    Example: `rarewords mimic train --corpus wiki.store --targets ota.safetensors --out mimic`
     """
-    import torch
-
-    from rarewords import LanguageModel, WordVectors
+    # Here, because torch takes seconds to load.
+    from rarewords import progress
     from rarewords.corpus.store import Store
-    from rarewords.errors import InputError
-    from rarewords.mimic.masked import contexts_of_words
-    from rarewords.mimic.refine import RefineSettings
-    from rarewords.mimic.refine import refine as refined_by
+    from rarewords.lm import LanguageModel
+    from rarewords.mimic.attentive import AttentiveMimicking
+    from rarewords.mimic.settings import MimicSettings
+    from rarewords.mimic.settings import preset as settings_of
+    from rarewords.mimic.train import EpochReport
+    from rarewords.stages import require_free, work_beside
     from rarewords.vectors import open_vectors
 
-    given, store = open_vectors(vectors), Store.open(corpus)
+    left_out = set(without or ())
+    if left_out - set(_PARTS):
+        raise InputError(f"--without must be {', '.join(_PARTS)}, not {min(left_out - set(_PARTS))}")
+    if targets is None and "ota" not in left_out:
+        raise InputError("give --targets (made by rarewords ota), or --without ota to learn without them")
+    if targets is not None and "ota" in left_out:
+        raise InputError("--without ota ignores --targets; give one of them")
+    switches: dict[str, Any] = dict.fromkeys(left_out - {"ota"}, False)
+    values = settings_values(settings, MimicSettings, epochs=epochs, seed=seed or None, **switches)
+    chosen = settings_of(preset, **values)
+    require_free(out)
+    store, vectors = Store.open(corpus), None if targets is None else open_vectors(targets)
     lm = LanguageModel.from_pretrained(model, device=device)
-    if given.dim != lm.dim:
-        raise InputError(f"the vectors have size {given.dim}, but {model} takes vectors of size {lm.dim}")
-    settings = RefineSettings(steps=steps, seed=seed)
-    masked = contexts_of_words(lm.tokens, store, given.words, limit=contexts)
-    done = refined_by(lm, masked, torch.from_numpy(given.matrix.copy()), settings)
-    recipe = {**given.settings, "refined": {"steps": steps, "contexts": contexts, "seed": seed}}
-    WordVectors(given.words, done.vectors.cpu().numpy(), recipe).save(out)
-    judged = torch.isfinite(done.before)
-    moved = int((done.after < done.before).sum())
-    before, after = float(done.before[judged].mean()), float(done.after[judged].mean())
+
+    def after_epoch(report: EpochReport, _: AttentiveMimicking) -> None:
+        progress.message(_line(report))
+
+    with work_beside(out) as stages:
+        fitted = AttentiveMimicking.fit(lm, store, vectors, chosen, work=stages.path, after_epoch=after_epoch)
+        fitted.save_pretrained(out, packed=packed)
     if as_json:
-        figures = {"judged": int(judged.sum()), "moved": moved, "before": before, "after": after}
-        print_json({"file": str(out), "words": len(given.words), **figures})
-        return
-    typer.echo(
-        f"{out}: {moved:,} of {len(given.words):,} words moved, "
-        f"held-out loss {before:.3f} → {after:.3f} nats over {int(judged.sum()):,} words"
-    )
+        history = [vars(report) for report in fitted.history]
+        print_json({"folder": str(out), "settings": chosen.to_dict(), "history": history})
+    else:
+        typer.echo(f"{out}: trained, {_line(fitted.history[-1])}")
+
+
+def _line(report: Any) -> str:
+    cosine = "" if report.held_out_cosine is None else f", held-out cosine {report.held_out_cosine:.3f}"
+    loss = f"epoch {report.epoch}: loss {report.loss:.5f}, {report.context_share:.0%} from contexts"
+    return f"{loss}{cosine}, {report.examples_per_second:,.0f} examples/s"

@@ -1,23 +1,119 @@
-"""Options that several commands share, with one meaning and one help text."""
+"""Options that several commands share, each with one meaning and one help text."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+import tomllib
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
 
-Model = Annotated[
-    str,
-    typer.Option(
-        "--model", "-m", help="A masked LM: `default` (the bundled one), a local folder or a hub name."
+from rarewords.errors import InputError
+
+T = TypeVar("T")
+
+Texts = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TEXT",
+        help="Files (txt, jsonl, csv, tsv, parquet; plain, gz, bz2, xz, zst), folders, patterns, `-` for "
+        "standard input.",
+        show_default=False,
     ),
 ]
-Device = Annotated[str, typer.Option(help="Where to compute: auto, cuda, cuda:N, mps or cpu.")]
-Dtype = Annotated[str, typer.Option(help="Number type: float32 or bfloat16.")]
+TextOption = Annotated[
+    list[str] | None, typer.Option("--text", "-t", help="Text, like the arguments; may be repeated.")
+]
+Field = Annotated[str, typer.Option(help="The field that holds the text in jsonl, csv, tsv and parquet.")]
+Rule = Annotated[
+    str,
+    typer.Option(metavar="RULE", help="What counts as a word: `english` (letters a-z, `.`, `-`) or `any`."),
+]
+Workers = Annotated[int | None, typer.Option(min=1, help="Number of processes; by default one per core.")]
+EngineName = Annotated[
+    str, typer.Option("--engine", metavar="ENGINE", help="`local` processes or a `ray` cluster.")
+]
+Address = Annotated[str | None, typer.Option(help="Address of a running Ray cluster.")]
+Corpus = Annotated[Path, typer.Option("--corpus", help="A store made by `rarewords corpus build`.")]
+Words = Annotated[Path, typer.Option("--words", "-w", help="A file with one word per line.")]
+Contexts = Annotated[int | None, typer.Option(min=1, help="Use at most N contexts per word.", metavar="N")]
+Learner = Annotated[
+    str | None,
+    typer.Option(
+        "--learner",
+        metavar="FOLDER",
+        help="A folder made by `rarewords mimic fit` or `mimic train`, or `am` for the attentive mimicking "
+        "model that ships. By default the best learner for the model.",
+    ),
+]
+SettingsFile = Annotated[
+    Path | None, typer.Option("--settings", metavar="FILE", help="A TOML file with further settings.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all random choices.")]
+Model = Annotated[
+    str,
+    typer.Option("--model", "-m", help="A model: `default` (the bundled one), a local folder or a hub name."),
+]
+Device = Annotated[str, typer.Option(help="Device: auto, cuda, cuda:N, mps or cpu.")]
+Dtype = Annotated[str, typer.Option(help="Number format: float32 or bfloat16.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
 
 
+def all_texts(texts: list[str] | None, more: list[str] | None, *, required: bool = True) -> list[str]:
+    """The texts given as arguments and with ``--text``, together."""
+    given = [*(texts or []), *(more or [])]
+    if required and not given:
+        raise InputError("no text given; name files, folders or patterns")
+    return given
+
+
+def word_rule(rule: str) -> Literal["english", "any"]:
+    """The value of ``--rule``, checked."""
+    if rule not in ("english", "any"):
+        raise InputError(f"--rule must be english or any, not {rule}")
+    return "english" if rule == "english" else "any"
+
+
+def read_settings(path: Path | None, cls: type[T], **changes: Any) -> T:
+    """A settings dataclass from a TOML file and from options; an option that is None was not given."""
+    return cls(**settings_values(path, cls, **changes))
+
+
+def settings_values(path: Path | None, cls: type, **changes: Any) -> dict[str, Any]:
+    """The fields that a TOML file and options set, for a class with presets; options win."""
+    given = {name: value for name, value in changes.items() if value is not None}
+    return {**({} if path is None else _read_toml(path, cls)), **given}
+
+
 def print_json(value: Any) -> None:
-    """Machine-readable output: JSON on stdout, and nothing else there."""
+    """Print machine-readable output: JSON on stdout, and nothing else there."""
     typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def _read_toml(path: Path, cls: Any) -> dict[str, Any]:
+    try:
+        found = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"the settings file {path} cannot be read: {reason}; give a TOML file") from None
+    hints = get_type_hints(cls)
+    for name, value in found.items():
+        if name not in hints:
+            raise InputError(f"{path}: unknown setting {name!r}; there are {', '.join(sorted(hints))}")
+        found[name] = tuple(value) if isinstance(value, list) else value
+        if not _fits(found[name], hints[name]):
+            raise InputError(f"{path}: {name} cannot be {value!r}")
+    return found
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a TOML value has the type of a field: ``3 -> float: True``, ``"3" -> int: False``."""
+    kind, inner = get_origin(hint) or hint, get_args(hint)
+    if kind in (Union, UnionType):
+        return any(_fits(value, one) for one in inner)
+    if kind is Literal:
+        return value in inner
+    numbers = (int, float) if kind is float else kind
+    return isinstance(value, numbers) and isinstance(value, bool) == (kind is bool)

@@ -2,121 +2,103 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rarewords.cli.options import AsJson, Device, Model, print_json
+from rarewords.cli.options import AsJson, Corpus, Device, Model, Seed, print_json
 from rarewords.errors import InputError
 
 
 def reproduce(
-    corpus: Annotated[Path, typer.Option("--corpus", help="A store made by `rarewords corpus build`.")],
+    corpus: Corpus,
     out: Annotated[Path, typer.Option("--out", "-o", help="A folder for report, results and stages.")],
     parts: Annotated[
         list[str] | None,
         typer.Argument(
-            help="all, ota, methods, heatmap, ablation, main, examples, beyond; several are fine. report "
-            "alone writes the report of what is there."
+            help="all, or some of ota, methods, heatmap, ablation, main, examples, beyond. `report` alone "
+            "writes the report of finished parts."
         ),
     ] = None,
     model: Model = "default",
-    quick: Annotated[
-        bool, typer.Option("--quick", help="All of it on a small sample: minutes on two cores.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Run a small sample: minutes on two cores.")] = False,
     sample: Annotated[
         str | None, typer.Option(help="full (the paper's sizes), quick, or tiny (seconds, for tests).")
     ] = None,
     targets: Annotated[
-        Path | None, typer.Option(help="Vectors made by `rarewords ota`; words they lack are approximated.")
+        Path | None, typer.Option(help="Vectors made by `rarewords ota`; missing words are approximated.")
     ] = None,
     learner: Annotated[
-        Path | None, typer.Option(help="A fitted WordLearner for part `beyond`; the model's own by default.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="A learner for part `beyond`; by default the model's own."),
     ] = None,
-    ota_preset: Annotated[
-        str, typer.Option(help="How words of several pieces are approximated: fast or paper.")
-    ] = "fast",
     data: Annotated[
         str, typer.Option("--data", help="A WNLaMPro file; `default` is the one that ships.")
     ] = "default",
-    seeds: Annotated[int, typer.Option(min=1, help="Trainings of each configuration of the ablation.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Of every random choice.")] = 0,
-    jobs: Annotated[
-        int,
-        typer.Option(min=1, max=3, help="Processes that make stages side by side; for a GPU, 3 are fastest."),
-    ] = 1,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Trainings of each configuration: 3 by default, 1 for a sample."),
+    ] = None,
+    seed: Seed = 0,
     device: Device = "auto",
     as_json: AsJson = False,
-    helper_of: Annotated[int | None, typer.Option(hidden=True, help="The process this one helps.")] = None,
 ) -> None:
-    """Run the paper's experiments and write `report.html`, with figures, tables and raw results.
+    """Run the paper's experiments and write `report.html`, with figures and raw results.
 
-    Parts share stages (vectors, contexts, results of probing), kept in the folder: a run that was cut off
-    goes on where it stopped when the same command is given again.
+    Finished stages stay in the folder, so the same command resumes an interrupted run.
 
     Example: `rarewords reproduce all --quick --corpus wiki.store --out reproduction`
     """
+    # These load torch and transformers, which takes seconds.
     from rarewords.corpus.store import Store
     from rarewords.lm import LanguageModel
     from rarewords.mimic.learner import WordLearner
+    from rarewords.paper.part import counted, to_json
+    from rarewords.paper.run import check_parts
+    from rarewords.paper.run import reproduce as run
+    from rarewords.paper.settings import ReproduceSettings
     from rarewords.probe.dataset import Dataset
-    from rarewords.reproduction.claims import counted
-    from rarewords.reproduction.run import check_parts, command_line
-    from rarewords.reproduction.run import reproduce as run
-    from rarewords.reproduction.settings import ReproduceSettings
-    from rarewords.reproduction.side_by_side import end_with, helpers
     from rarewords.vectors import open_vectors
 
     if quick and sample not in (None, "quick"):
         raise InputError(f"--quick and --sample {sample} exclude each other")
     asked = parts or ["all"]
     check_parts(asked)
-    if helper_of is not None:
-        end_with(helper_of)
     size = sample or ("quick" if quick else "full")
-    settings = ReproduceSettings.sized(size, seed=seed, seeds=seeds, ota_preset=ota_preset)
+    settings = ReproduceSettings.sized(size, seed=seed, seeds=seeds)
     store, dataset = Store.open(corpus), Dataset.load(data)
     ready = open_vectors(targets) if targets is not None else None
-    options = {
+    # The command is shown in the report, which is read elsewhere: files by their names, defaults left out.
+    shown = {
         "model": Path(model).name,
-        "corpus": corpus,
-        "out": out,
+        "corpus": corpus.name,
+        "out": out.name,
         "sample": None if size == "full" else size,
-        "targets": targets,
-        "learner": learner,
-        "ota-preset": None if ota_preset == "fast" else ota_preset,
-        "data": None if data == "default" else Path(data),
-        "seeds": None if seeds == 1 else seeds,
-        "seed": seed or None,
-        "jobs": None if jobs == 1 else jobs,
+        "targets": targets and targets.name,
+        "learner": learner and learner.name,
+        "data": None if data == "default" else Path(data).name,
+        "seeds": seeds and str(seeds),
+        "seed": str(seed) if seed else None,
     }
+    options = [word for name, value in shown.items() if value for word in (f"--{name}", value)]
+    repeated = ["all"] if asked == ["report"] else asked
     lm = LanguageModel.from_pretrained(model, device=device)
-    own = WordLearner.from_pretrained(learner, lm) if learner is not None else None
-    same = {**options, "model": model, "corpus": str(corpus), "out": str(out), "device": device}
-    same |= {name: str(path) for name, path in (("targets", targets), ("learner", learner)) if path}
-    same |= {"data": data}
-    with helpers(jobs, check_parts(asked), same, out / "stages"):
-        done = run(
-            lm,
-            store,
-            out,
-            parts=asked,
-            settings=settings,
-            dataset=dataset,
-            targets=ready,
-            learner=own,
-            report=helper_of is None,
-            command=command_line(["all"] if asked == ["report"] else asked, options),
-        )
+    done = run(
+        lm,
+        store,
+        out,
+        parts=asked,
+        settings=settings,
+        dataset=dataset,
+        targets=ready,
+        learner=WordLearner.from_pretrained(learner, lm) if learner is not None else None,
+        command=shlex.join(["rarewords", "reproduce", *repeated, *options]),
+    )
     if as_json:
-        print_json(
-            {
-                "report": str(done.report),
-                "claims": [claim.as_json() for claim in done.claims],
-                "results": done.results,
-            }
-        )
+        claims = [{"verdict": claim.verdict, **to_json(claim)} for claim in done.claims]
+        print_json({"report": str(done.report), "claims": claims, "results": to_json(done.parts)})
         return
     for claim in done.claims:
         typer.echo(f"{claim.verdict:>12}  {claim.statement}")

@@ -1,4 +1,7 @@
-"""``rarewords wnlampro``: build the data set, probe a model, compare results, draw them."""
+"""``rarewords wnlampro``: build the data set, probe a model, compare results, draw them.
+
+The library is imported inside the commands: torch and NumPy would delay ``--help`` by seconds.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +10,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rarewords.cli.options import AsJson, Device, Dtype, Model, print_json
+from rarewords.cli.options import (
+    Address,
+    AsJson,
+    Device,
+    EngineName,
+    Model,
+    Seed,
+    SettingsFile,
+    print_json,
+    read_settings,
+)
 from rarewords.errors import InputError
 
 if TYPE_CHECKING:
     from rarewords.probe.result import ProbeResult
 
 app = typer.Typer(
-    help="What does a model understand of words, by how often it has met them?",
+    help="Measure what a model understands of words, by how often they occur.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="The file to write.")]
-Data = Annotated[str, typer.Option("--data", help="A data set's file; `default` is the one that ships.")]
-Results = Annotated[list[Path], typer.Argument(help="Files written by `wnlampro eval`.")]
-Relation = Annotated[
-    list[str] | None,
-    typer.Option("--relation", help="Only this one: antonym, hypernym, cohyponym, corruption. May repeat."),
-]
-OneRelation = Annotated[str, typer.Option("--relation", help="One relation, or all.")]
+Results = Annotated[list[Path], typer.Argument(help="Files written by `rarewords wnlampro eval`.")]
 
 
 @app.command()
@@ -34,32 +41,23 @@ def build(
     counts: Annotated[Path, typer.Option(help="A corpus store, or a file of `word<TAB>count` lines.")],
     out: Out,
     model: Model = "default",
-    wordnet: Annotated[Path | None, typer.Option(help="Folder of WordNet 3.0's files.")] = None,
-    seed: Annotated[int, typer.Option(help="For the split and the corruptions.")] = 0,
-    corruptions: Annotated[int, typer.Option(help="How many corrupted words.")] = 2880,
+    wordnet: Annotated[Path | None, typer.Option(help="The folder of WordNet 3.0's files.")] = None,
+    corruptions: Annotated[int, typer.Option(help="The number of corrupted words.")] = 2880,
     medium: Annotated[int, typer.Option(help="Words that occur less often are rare.")] = 10,
-    frequent: Annotated[int, typer.Option(help="Words that occur at least so often are frequent.")] = 100,
-    card: Annotated[Path | None, typer.Option(help="Also write the data set's card there.")] = None,
-    source: Annotated[str, typer.Option(help="The text that was counted, for the card.")] = "a corpus",
+    frequent: Annotated[int, typer.Option(help="Words that occur at least this often are frequent.")] = 100,
+    seed: Seed = 0,
 ) -> None:
     """Build the data set from WordNet 3.0, word counts and a model's vocabulary."""
-    from rarewords.files import whole_file
-    from rarewords.lm import LanguageModel
-    from rarewords.probe.build import BuildSettings
+    from rarewords.models import load_tokens
+    from rarewords.probe.build import BuildSettings, open_wordnet
     from rarewords.probe.build import build as build_dataset
-    from rarewords.probe.counts import read_counts
     from rarewords.probe.dataset import FrequencyBounds
-    from rarewords.probe.wordnet import open_wordnet
-    from rarewords.report.dataset_card import dataset_card, sizes_table
+    from rarewords.report.tables import sizes_table
 
     settings = BuildSettings(seed, corruptions, bounds=FrequencyBounds(medium, frequent))
-    reader, counted = open_wordnet(wordnet), read_counts(counts)
-    vocabulary = LanguageModel.from_pretrained(model, device="cpu").whole_words
-    dataset = build_dataset(reader, counted, vocabulary, settings)
+    reader, counted = open_wordnet(wordnet), _read_counts(counts)
+    dataset = build_dataset(reader, counted, load_tokens(model).whole_words, settings)
     dataset.save(out)
-    if card is not None:
-        with whole_file(card) as temporary:
-            temporary.write_text(dataset_card(dataset, settings, counted, len(vocabulary), source), "utf-8")
     typer.echo(sizes_table(dataset, settings.bounds), nl=False)
 
 
@@ -67,73 +65,76 @@ def build(
 def evaluate(
     out: Out,
     model: Model = "default",
-    vectors: Annotated[Path | None, typer.Option(help="Word vectors to put in place of keywords.")] = None,
-    method: Annotated[str | None, typer.Option(help="pieces, first, last or avg.")] = None,
-    subset: Annotated[str, typer.Option("--set", help="dev, test or all.")] = "all",
-    relation: Relation = None,
-    limit: Annotated[int | None, typer.Option(help="At most so many entries, evenly spread.")] = None,
-    below: Annotated[int | None, typer.Option(help="Vectors only for words that occur less often.")] = None,
-    only: Annotated[str | None, typer.Option(help="`rare`: vectors for rare words only.")] = None,
-    slash: Annotated[bool, typer.Option(help="Show `word / <vector>` instead of the vector alone.")] = False,
-    depth: Annotated[int, typer.Option(help="Answers looked at; ranks count up to 100.")] = 100,
-    answers: Annotated[bool, typer.Option("--answers", help="Keep every answer beside the result.")] = False,
-    label: Annotated[str | None, typer.Option(help="What tables call the result.")] = None,
-    data: Data = "default",
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Compute everything anew.")] = False,
-    workers: Annotated[int, typer.Option(help="Processes that share the work; 1 is this one.", min=1)] = 1,
-    engine: Annotated[str, typer.Option(help="What runs the workers: local or ray.")] = "local",
-    address: Annotated[str | None, typer.Option(help="Of a running Ray cluster.")] = None,
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|first|last|avg",
+            help="Replace keywords with vectors: a file (safetensors or word2vec text), or the first, last "
+            "or mean embedding of their subwords. By default keywords stay as they are.",
+        ),
+    ] = None,
+    below: Annotated[
+        int | None, typer.Option(help="Replace only keywords that occur fewer than N times.", metavar="N")
+    ] = None,
+    slash: Annotated[
+        bool | None, typer.Option("--slash", help="Show `word / <vector>` instead of the vector alone.")
+    ] = None,
+    subset: Annotated[str | None, typer.Option("--set", help="dev, test or all (the default).")] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Ask at most N entries, evenly spread.", metavar="N")
+    ] = None,
+    data: Annotated[str, typer.Option(help="A data set file; `default` is the one that ships.")] = "default",
+    answers: Annotated[
+        bool, typer.Option("--answers", help="Keep answers, for `wnlampro compare --words`.")
+    ] = False,
+    settings: SettingsFile = None,
+    workers: Annotated[int, typer.Option(help="Number of processes.", min=1)] = 1,
+    engine: EngineName = "local",
+    address: Address = None,
     device: Device = "auto",
-    dtype: Dtype = "float32",
     as_json: AsJson = False,
 ) -> None:
-    """Probe a model: ranks, MRR, P@3 and P@10 by relation and frequency."""
+    """Probe a model: MRR, P@3 and P@10 by relation and frequency.
+
+    If interrupted, the same command resumes.
+
+    Further settings in `--settings FILE`: relations, depth.
+    """
     from contextlib import nullcontext
 
-    from rarewords.corpus.engine import engine_for
+    from rarewords.engine import engine_for
     from rarewords.lm import LanguageModel
-    from rarewords.probe.answers import answers_path
-    from rarewords.probe.cache import PredictionCache
-    from rarewords.probe.dataset import RELATIONS, Dataset, FrequencyBounds
-    from rarewords.probe.evaluate import EvalSettings
+    from rarewords.models import shown_name
+    from rarewords.probe.dataset import Dataset
+    from rarewords.probe.evaluate import BASELINES, EvalSettings
     from rarewords.probe.evaluate import evaluate as evaluate_model
     from rarewords.report.tables import result_table
-    from rarewords.vectors import WordVectors
+    from rarewords.stages import work_beside
+    from rarewords.vectors import open_vectors
 
-    if vectors is not None and method not in (None, "vectors"):
-        raise InputError(f"--vectors and --method {method} exclude each other")
-    if only is not None:
-        if only != "rare" or below is not None:
-            raise InputError("--only takes 'rare'; for another bound use --below COUNT alone")
-        below = FrequencyBounds().medium
-    settings = EvalSettings(
-        method="vectors" if vectors is not None else method or "pieces",
-        subset=subset,
-        relations=tuple(relation) if relation else RELATIONS,
-        limit=limit,
-        below=below,
-        slash=slash,
-        depth=depth,
+    method = vectors if vectors in (None, *BASELINES) else "vectors"
+    chosen = read_settings(
+        settings, EvalSettings, method=method, subset=subset, limit=limit, below=below, slash=slash
     )
+    given = open_vectors(vectors) if method == "vectors" and vectors else None
     dataset = Dataset.load(data)
-    given = WordVectors.load(vectors) if vectors is not None else None
-    lm = LanguageModel.from_pretrained(model, device=device, dtype=dtype)
+    lm = LanguageModel.from_pretrained(model, device=device)
+    alone = workers == 1 and engine == "local"
     with (
-        nullcontext()
-        if workers == 1 and engine == "local"
-        else engine_for(engine, workers, address) as runner
+        work_beside(out) as stages,
+        nullcontext() if alone else engine_for(engine, workers, address) as runner,
     ):
         result = evaluate_model(
             lm,
             dataset,
-            settings,
+            chosen,
             vectors=given,
-            label=label or (f"{Path(model).name} {vectors.stem}" if vectors is not None else None),
-            cache=None if no_cache else PredictionCache(),
+            label=f"{shown_name(model)} {Path(vectors).stem}" if vectors else None,
+            stages=stages,
             engine=runner,
-            answers=answers_path(out) if answers else None,
+            answers=answers,
         )
-    result.save(out)
+        result.save(out)
     if as_json:
         print_json({"settings": dict(result.settings), "cells": result.summary()})
     else:
@@ -143,101 +144,74 @@ def evaluate(
 @app.command()
 def compare(
     results: Results,
-    samples: Annotated[int, typer.Option(help="Of the bootstrap.", min=1)] = 2000,
-    intervals: Annotated[
-        bool, typer.Option(help="Also the differences to the first, with intervals.")
-    ] = True,
+    words: Annotated[
+        Path | None,
+        typer.Option("--words", "-w", help="Also show the answers for the words of a file, one per line."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """The paper's main table for any number of results; `*` differs significantly from the first."""
-    from rarewords.probe.compare import compare as compare_results
-    from rarewords.report.tables import comparison_table, difference_table
+    """Print the paper's main table for any number of results.
 
-    comparison = compare_results(_load(results), samples=samples)
+    The best result of a cell is bold; `*` marks a significant difference from the first result.
+    """
+    from rarewords.probe.compare import compare as compare_results
+    from rarewords.report.tables import answers_table, comparison_table, difference_table
+    from rarewords.vectors import read_words
+
+    loaded = _load(results)
+    comparison = compare_results(loaded)
+    shown = None if words is None else answers_table(loaded, set(read_words(words)))
     if as_json:
         print_json(comparison.as_json())
         return
     typer.echo(comparison_table(comparison), nl=False)
-    if intervals and len(results) > 1:
+    if len(results) > 1:
         typer.echo(f"\nMRR against {comparison.labels[0]}:\n\n{difference_table(comparison)}", nl=False)
-
-
-@app.command()
-def heatmap(
-    result: Annotated[Path, typer.Argument(help="A file written by `wnlampro eval`.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Name of the .png and .svg files.")],
-    relation: OneRelation = "cohyponym",
-) -> None:
-    """Draw ranks by how often the word occurs; each column sums to one."""
-    from rarewords.report.figures import draw_heat_map
-
-    for path in draw_heat_map(_load([result])[0], out, relation=relation):
-        typer.echo(path)
+    if shown is not None:
+        typer.echo(f"\n{shown}", nl=False)
 
 
 @app.command()
 def figure(
     results: Results,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Name of the .png and .svg files.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The name of the .png and .svg files.")],
+    heatmap: Annotated[
+        bool, typer.Option("--heatmap", help="Draw ranks by how often the word occurs, for one result.")
+    ] = False,
     metric: Annotated[str, typer.Option(help="mrr, p3 or p10.")] = "mrr",
-    relation: OneRelation = "all",
+    relation: Annotated[
+        str | None, typer.Option(help="One relation; by default all, or cohyponym for a heat map.")
+    ] = None,
 ) -> None:
-    """Draw a metric by frequency, a line for each result."""
-    from rarewords.report.figures import draw_methods
+    """Draw a metric by frequency, one line per result; or a heat map of ranks."""
+    from rarewords.report.figures import draw_heat_map, draw_methods
 
-    for path in draw_methods(_load(results), out, metric=metric, relation=relation):
+    loaded = _load(results)
+    if heatmap and len(loaded) != 1:
+        raise InputError(f"a heat map shows one result, not {len(loaded)}")
+    if heatmap:
+        written = draw_heat_map(loaded[0], out, relation=relation or "cohyponym")
+    else:
+        written = draw_methods(loaded, out, metric=metric, relation=relation or "all")
+    for path in written:
         typer.echo(path)
 
 
-@app.command()
-def examples(
-    first: Annotated[Path, typer.Argument(help="A result evaluated with --answers.")],
-    second: Annotated[Path, typer.Argument(help="Another one.")],
-    words: Annotated[str, typer.Option(help="Keywords, separated by commas.")],
-    out: Out,
-    shown: Annotated[int, typer.Option(help="Answers to show.", min=1)] = 10,
-) -> None:
-    """A page of examples: the answers of two results side by side."""
-    from rarewords.probe.answers import read_answers
-    from rarewords.probe.compare import check_comparable
-    from rarewords.report.page import examples_page, write_page
+def _read_counts(path: Path) -> dict[str, int]:
+    """Every word of a corpus with its count, from a store or from ``word<TAB>count`` lines."""
+    from rarewords.corpus.store import Store
+    from rarewords.probe.dataset import read_text
 
-    chosen = [word.strip() for word in words.split(",") if word.strip()]
-    if not chosen:
-        raise InputError("--words names no word")
-    loaded = _load([first, second])
-    check_comparable(loaded)
-    page = examples_page(
-        read_answers(first, set(chosen)),
-        read_answers(second, set(chosen)),
-        (loaded[0].label, loaded[1].label),
-        words=chosen,
-        shown=shown,
-    )
-    write_page(out, page)
-    typer.echo(out)
-
-
-@app.command()
-def show(
-    words: Annotated[
-        list[str] | None, typer.Argument(help="Keywords to look up; none for the sizes.")
-    ] = None,
-    data: Data = "default",
-) -> None:
-    """Show the data set's sizes, or the entries of some words."""
-    from rarewords.probe.dataset import Dataset
-    from rarewords.report.dataset_card import sizes_table
-
-    dataset = Dataset.load(data)
-    if not words:
-        typer.echo(sizes_table(dataset), nl=False)
-        return
-    found = [entry for entry in dataset if entry.word.text in words]
-    if not found:
-        raise InputError(f"{dataset.name} has no entry for {', '.join(words)}")
-    for entry in found:
-        typer.echo(entry)
+    if path.is_dir():
+        words, numbers = Store.open(path).counts()
+        return dict(zip(words, numbers.tolist(), strict=True))
+    counts: dict[str, int] = {}
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        word, _, count = line.partition("\t")
+        if not word or not (count.isascii() and count.isdigit()):
+            raise InputError(f"{path}, line {number}: expected a word, a tab and a count, not {line!r}")
+        counts[word] = counts.get(word, 0) + int(count)
+    return counts
 
 
 def _load(paths: list[Path]) -> list[ProbeResult]:

@@ -49,20 +49,16 @@ def kinds() -> npt.NDArray[np.uint8]:
     table = [_OF_CATEGORY.get(category(chr(point)), OTHER) for point in range(TABLE_SIZE - 1)]
     result = np.array([*table, OTHER], dtype=np.uint8)
     for kind, characters in _SPECIAL.items():
-        for character in characters:
-            result[ord(character)] = kind
+        result[[ord(character) for character in characters]] = kind
     return result
 
 
 @cache
 def lower_cased() -> npt.NDArray[np.uint32]:
     """The lower case of every code point, one for one, so that positions stay. *Shape:* (TABLE_SIZE,)"""
-    result = np.arange(TABLE_SIZE, dtype=np.uint32)
-    for point in range(TABLE_SIZE - 1):
-        lower = chr(point).lower()
-        # U+0130 is the only character whose lower case is longer: i and a combining dot.
-        result[point] = ord(lower[0])
-    return result
+    # U+0130 is the only character whose lower case is longer: i and a combining dot.
+    lower = [ord(chr(point).lower()[0]) for point in range(TABLE_SIZE - 1)]
+    return np.array([*lower, TABLE_SIZE - 1], dtype=np.uint32)
 
 
 @cache

@@ -1,29 +1,65 @@
-"""Words as numbers: the vocabulary of a piece of text and how often each word occurs in it."""
+"""Words as numbers: the sentences and the vocabulary of a piece of text, and the counts of a whole text."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from rarewords.corpus.characters import fold
+from rarewords.corpus.read import read_shard
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.corpus.text import entry_pattern
+from rarewords.corpus.sources import Shard, cut, find_sources, spool
+from rarewords.corpus.text import blocks, entry_pattern, split
+from rarewords.engine import engine_for
+from rarewords.errors import InputError
+from rarewords.progress import progress
 
 
 @dataclass(frozen=True)
-class Vocabulary:
-    """The distinct words of a text, ordered by hash.
+class CountedText:
+    """A piece of text as sentences of word numbers; words are numbered in the order of their hashes.
 
-    ``hashes`` (words,) rising; ``words``: the words themselves; ``counts`` (words,); ``kept`` (words,): which
-    of them get contexts under the word rule.
+    ``sentences``: those with at least one word; ``lengths`` (sentences,): words in each; ``numbers``
+    (occurrences,): their words, sentence after sentence. ``hashes`` (words,) rising; ``words``: the words
+    themselves; ``counts`` (words,); ``kept`` (words,): which of them get contexts under the word rule.
     """
 
+    sentences: list[str]
+    lengths: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.int32]
     hashes: npt.NDArray[np.uint64]
     words: list[str]
     counts: npt.NDArray[np.int64]
     kept: npt.NDArray[np.bool_]
+
+
+def count_text(text: str, settings: CorpusSettings) -> CountedText:
+    """Split a piece of text and count its words."""
+    found = [split(block, lower_case=settings.lower_case) for block in blocks(text)]
+    sentences = [sentence for words in found for sentence in words.sentences()]
+    lengths = _joined((words.lengths() for words in found), np.int64)
+    hashes, numbers, first = distinct(_joined((words.hashes for words in found), np.uint64))
+    # The text of each word, taken where it occurs first.
+    sizes = np.array([len(words.text) for words in found], dtype=np.int64)
+    before = np.cumsum(sizes) - sizes
+    starts = _joined((words.starts + at for words, at in zip(found, before, strict=True)), np.int64)[first]
+    ends = _joined((words.ends + at for words, at in zip(found, before, strict=True)), np.int64)[first]
+    whole = "".join(words.text for words in found)
+    names = [whole[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    if settings.lower_case and names:
+        names = fold("\n".join(names)).split("\n")
+    match = entry_pattern(settings.words, settings.lower_case).fullmatch
+    kept = np.fromiter((match(name) is not None for name in names), dtype=np.bool_, count=len(names))
+    counts = np.bincount(numbers, minlength=len(names)).astype(np.int64)
+    return CountedText(sentences, lengths, numbers, hashes, names, counts, kept)
 
 
 def distinct(
@@ -40,22 +76,49 @@ def distinct(
     """
     encoded = pa.array(hashes).dictionary_encode()
     values = encoded.dictionary.to_numpy()
-    numbers = encoded.indices.to_numpy()
     order = np.argsort(values)
     rank = np.empty(len(values), dtype=np.int32)
     rank[order] = np.arange(len(values), dtype=np.int32)
-    numbers = rank[numbers]
+    numbers = rank[encoded.indices.to_numpy()]
     first = np.empty(len(values), dtype=np.int64)
     # Written from the back, so that the first place of each stays.
     first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
     return values[order], numbers, first
 
 
-def vocabulary_of(
-    hashes: npt.NDArray[np.uint64], words: list[str], numbers: npt.NDArray[np.int32], settings: CorpusSettings
-) -> Vocabulary:
-    """Count the words of a text that :func:`distinct` has numbered."""
-    match = entry_pattern(settings.words, settings.lower_case).fullmatch
-    kept = np.fromiter((match(word) is not None for word in words), dtype=np.bool_, count=len(words))
-    counts = np.bincount(numbers, minlength=len(words)).astype(np.int64)
-    return Vocabulary(hashes, words, counts, kept)
+def count_words(
+    texts: Sequence[str | Path],
+    settings: CorpusSettings,
+    *,
+    field: str = "text",
+    workers: int | None = None,
+    engine: str = "local",
+    address: str | None = None,
+) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """The words of a text under the word rule, most frequent first, and their counts. *Shape:* (words,)"""
+    counts: Counter[str] = Counter()
+    with TemporaryDirectory() as folder, engine_for(engine, workers, address) as runner:
+        shards = cut(find_sources(spool(texts, Path(folder)), field), runner.workers)
+        with progress("Counting", total=sum(shard.bytes for shard in shards) / 1e6, unit="MB") as bar:
+            for place, found in runner.map(_count_shard, [(shard, settings) for shard in shards]):
+                counts.update(found)
+                bar.advance(shards[place].bytes / 1e6)
+    if not counts:
+        raise InputError(f"the text has no words under the rule {settings.words!r}; check that it holds text")
+    words = [word for word, count in counts.items() if count >= settings.min_count]
+    words.sort(key=lambda word: (-counts[word], word))
+    return words, np.array([counts[word] for word in words], dtype=np.int64)
+
+
+def _count_shard(task: tuple[Shard, CorpusSettings]) -> Counter[str]:
+    shard, settings = task
+    counts: Counter[str] = Counter()
+    for _, text, _ in read_shard(shard):
+        found = count_text(text, settings)
+        for place in np.flatnonzero(found.kept).tolist():
+            counts[found.words[place]] += int(found.counts[place])
+    return counts
+
+
+def _joined(arrays: Iterable[npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:
+    return np.concatenate([np.zeros(0, dtype=dtype), *arrays])

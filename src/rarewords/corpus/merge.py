@@ -6,237 +6,310 @@
 3. For each stretch of the resulting sentences: their text, compressed (:func:`pack_sentences`).
 
 Each step runs on the engine, leaves its result in the work folder and is not repeated after an interruption.
-The size of the ranges follows the amount of data, so memory does not; the result does not depend on it.
+The number of ranges grows with the data, so memory does not; the result does not depend on it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
+import zstandard
 
-from rarewords.corpus.contexts import smallest_distinct
-from rarewords.corpus.part import Part, offsets, save
-from rarewords.corpus.store import SENTENCES_PER_BLOCK, block_packer
+from rarewords.corpus.columns import Array, Columns, append, offsets, write_table
+from rarewords.corpus.part import Part
+from rarewords.corpus.sample import smallest_distinct
+from rarewords.corpus.settings import CorpusSettings
+from rarewords.corpus.store import FORMAT, SENTENCES_PER_BLOCK, Header, Totals, block_packer
+from rarewords.engine import Engine
+from rarewords.errors import InputError
 from rarewords.files import whole_folder
+from rarewords.progress import progress
+from rarewords.stages import key_of
 
 CONTEXTS_AT_ONCE = 1_500_000
 SENTENCES_AT_ONCE = 1_000_000
 BLOCKS_AT_ONCE = 8192
+_DICTIONARY_SENTENCES = 2048
+# A context while words are merged: its word's number in the range, its hash, and where it is.
+_CONTEXT = np.dtype([("word", "i8"), ("hash", "u8"), ("part", "u4"), ("sentence", "u4"), ("position", "u2")])
+# Rows of a record batch, and types of the columns.
+_TABLES = {
+    "words.arrow": (1 << 20, {"hash": pa.uint64(), "word": pa.string(), "count": pa.int64(),
+                              "contexts": pa.uint32(), "context_start": pa.int64()}),
+    "contexts.arrow": (1 << 22, {"sentence": pa.uint32(), "position": pa.uint16()}),
+    "sentences.arrow": (1 << 13, {"text": pa.binary()}),
+}  # fmt: skip
 
-Array = npt.NDArray[Any]
+
+@dataclass(frozen=True)
+class Merge:
+    """The parts to be merged, the folder for intermediate results, and the settings that decide."""
+
+    paths: tuple[Path, ...]
+    folder: Path
+    settings: CorpusSettings
+
+    @property
+    def parts(self) -> list[Part]:
+        return [Part(path) for path in self.paths]
+
+    def found(self, place: int) -> Columns:
+        """What the merge finds out about the sentences of a part: ``sentence_used``, ``sentence_row``."""
+        return Columns(self.folder / "parts" / f"{place:06d}")
 
 
 @dataclass(frozen=True)
 class Range:
-    """One step's piece of work: hashes or rows from ``low`` to below ``high`` of all ``parts``."""
+    """A piece of work of one step: hashes or rows from ``low`` to below ``high`` of all parts."""
 
-    parts: tuple[Path, ...]
-    folder: Path
+    merge: Merge
+    step: str
     number: int
     low: int
     high: int
-    contexts: int = 0
-    min_count: int = 1
 
     @property
-    def out(self) -> Path:
-        return self.folder / f"{self.number:06d}"
+    def result(self) -> Columns:
+        return Columns(self.merge.folder / self.step / f"{self.number:06d}")
 
 
-def ranges(folder: Path, parts: tuple[Path, ...], amount: int, at_once: int, **settings: int) -> list[Range]:
+def merge_parts(
+    paths: Sequence[Path],
+    settings: CorpusSettings,
+    texts: Sequence[str],
+    out: Path,
+    engine: Engine,
+    work: Path,
+    *,
+    replace: bool = False,
+) -> None:
+    """Merge the parts at ``paths`` into a store at ``out``; intermediate results go to ``work``.
+
+    :param texts: digests of the texts that the parts were made from.
+    """
+    names = [f"{path.parent.name}/{path.name}" for path in paths]
+    merge = Merge(tuple(paths), work / "merge" / key_of(names, settings.to_dict()), settings)
+    totals = Totals(*map(sum, zip(*(astuple(part.totals) for part in merge.parts), strict=True)))
+    if not totals.words:
+        shutil.rmtree(work, ignore_errors=True)  # a second start has no use for it
+        raise InputError("the text has no words; check that the files hold text")
+    contexts = sum(part.size("context_hash") for part in merge.parts)
+    words = _run(merge, "words", _edges_of_hashes(contexts, CONTEXTS_AT_ONCE), engine)
+    _mark_used(merge, words)
+    sentences = sum(part.size("sentence_high") for part in merge.parts)
+    rows = _number_rows(
+        merge, _run(merge, "sentences", _edges_of_hashes(sentences, SENTENCES_AT_ONCE), engine)
+    )
+    dictionary = b"\n".join(_texts_of_rows(merge, 0, min(_DICTIONARY_SENTENCES, rows // 64)))
+    (merge.folder / "dictionary").write_bytes(dictionary)
+    packed = _run(merge, "blocks", [*range(0, rows, BLOCKS_AT_ONCE * SENTENCES_PER_BLOCK), rows], engine)
+    with whole_folder(out, replace=replace) as folder, progress("Writing the store"):
+        _write_tables(folder, settings, words, packed, dictionary)
+        contexts = sum(task.result.size("context_sentence") for task in words)
+        Header(settings, totals, rows, contexts, tuple(sorted(texts))).write(folder)
+
+
+def _edges_of_hashes(amount: int, at_once: int) -> list[int]:
     """Cut the space of 64-bit hashes so that each range holds about ``at_once`` of ``amount`` things."""
     count = max(1, -(-amount // at_once))
-    edges = [2**64 * number // count for number in range(count + 1)]
-    return [Range(parts, folder, n, edges[n], edges[n + 1], **settings) for n in range(count)]
+    return [2**64 * number // count for number in range(count + 1)]
 
 
-def load(folder: Path, name: str, dtype: str) -> Array:
-    """A column of a step's result."""
-    return np.fromfile(folder / name, dtype=dtype)
+def _run(merge: Merge, step: str, edges: list[int], engine: Engine) -> list[Range]:
+    tasks = [Range(merge, step, number, *span) for number, span in enumerate(pairwise(edges))]
+    with progress(f"Merging {step}", total=len(tasks), unit="ranges") as bar:
+        for _ in engine.map(_run_range, tasks):
+            bar.advance()
+    return tasks
 
 
-def _save(folder: Path, **columns: tuple[str, Array]) -> None:
-    for name, (dtype, values) in columns.items():
-        save(folder / name, values, dtype)
+def _run_range(task: Range) -> None:
+    """Run a step on one range, unless its result exists."""
+    if not task.result.folder.exists():
+        step = {"words": merge_words, "sentences": merge_sentences, "blocks": pack_sentences}[task.step]
+        columns = step(task)
+        with whole_folder(task.result.folder) as out:
+            append(out, **columns)
 
 
-@dataclass
-class _Sample:
-    """Contexts under way: word (contexts,), hash, part, sentence in that part, position in that sentence."""
-
-    word: Array
-    hash: Array
-    part: Array
-    sentence: Array
-    position: Array
-
-    @classmethod
-    def joined(cls, samples: list[_Sample]) -> _Sample:
-        if len(samples) == 1:
-            return samples[0]
-        return cls(*(np.concatenate([vars(s)[n] for s in samples]) for n in cls.__annotations__))
-
-    def take(self, places: Array) -> _Sample:
-        return _Sample(*(vars(self)[name][places] for name in self.__annotations__))
-
-
-def merge_words(task: Range) -> Path:
-    """Words, counts and contexts of a range of word hashes; returns the folder of the result."""
-    if task.out.exists():
-        return task.out
-    parts = [Part(folder) for folder in task.parts]
+def merge_words(task: Range) -> dict[str, Array | list[bytes]]:
+    """Words, counts and contexts of a range of word hashes."""
+    parts = task.merge.parts
     spans = [part.span("word_hash", task.low, task.high) for part in parts]
     found = [part.read("word_hash", *span) for part, span in zip(parts, spans, strict=True)]
-    hashes = np.unique(np.concatenate(found)) if len(found) > 1 else found[0]
+    hashes = np.unique(np.concatenate(found))
+    numbers = [np.searchsorted(hashes, own) for own in found]
     counts = np.zeros(len(hashes), dtype=np.int64)
     words = np.empty(len(hashes), dtype=object)
-    numbers: list[Array] = []
-    for part, (start, stop), own in zip(parts, spans, found, strict=True):
-        number = np.searchsorted(hashes, own)
-        numbers.append(number)
-        if start == stop:
-            continue
-        counts[number] += part.read("word_count", start, stop)
-        edges = part.read("word_start", start, stop + 1)
-        lines = part.read_lines("words.txt", int(edges[0]), int(edges[-1]))
-        words[number] = np.array([*lines, None], dtype=object)[:-1]
-    sample = _sample(task, parts, spans, numbers, counts)
-    with whole_folder(task.out) as out:
-        _save(
-            out,
-            hash=("<u8", hashes),
-            count=("<i8", counts),
-            contexts=("<i8", np.bincount(sample.word, minlength=len(hashes))),
-            context_part=("<u4", sample.part),
-            context_sentence=("<u4", sample.sentence),
-            context_position=("<u2", sample.position),
-        )
-        (out / "words.txt").write_bytes(b"\n".join(words.tolist()))
-    return task.out
+    for part, span, number in zip(parts, spans, numbers, strict=True):
+        counts[number] += part.read("word_count", *span)
+        words[number] = _objects(part.strings("word", *span))
+    sample = _sample(task.merge, spans, numbers, counts)
+    return {
+        "word": words.tolist(),
+        "word_hash": hashes,
+        "word_count": counts,
+        "context_start": offsets(np.bincount(sample["word"], minlength=len(hashes))),
+        **{f"context_{name}": sample[name] for name in ("part", "sentence", "position")},
+    }
 
 
-def _sample(
-    task: Range, parts: list[Part], spans: list[tuple[int, int]], numbers: list[Array], counts: Array
-) -> _Sample:
-    held: list[_Sample] = []
-    amount = 0
-    rare = counts < task.min_count
-    for place, (part, (start, stop)) in enumerate(zip(parts, spans, strict=True)):
+def _objects(values: list[bytes]) -> Array:
+    return np.array([*values, None], dtype=object)[:-1]  # without None, numpy would make it an array of bytes
+
+
+def _sample(merge: Merge, spans: list[tuple[int, int]], numbers: list[Array], counts: Array) -> Array:
+    """The contexts of the words of all parts, of each word the k smallest. *Shape:* (contexts,)"""
+    held: list[Array] = []
+    for place, (part, (start, stop)) in enumerate(zip(merge.parts, spans, strict=True)):
         edges = part.read("context_start", start, stop + 1)
-        first, last = int(edges[0]), int(edges[-1])
-        sample = _Sample(
-            np.repeat(numbers[place], np.diff(edges)),
-            part.read("context_hash", first, last),
-            np.full(last - first, place, dtype=np.uint32),
-            part.read("context_sentence", first, last),
-            part.read("context_position", first, last),
-        )
-        if task.min_count > 1:
-            sample = sample.take(np.flatnonzero(~rare[sample.word]))
-        held.append(sample)
-        amount += len(sample.word)
-        if amount > 3 * CONTEXTS_AT_ONCE and len(held) > 1:
-            held = [_pruned(_Sample.joined(held), parts, task.contexts)]
-            amount = len(held[0].word)
-    if len(held) == 1:
-        return held[0]
-    return _pruned(_Sample.joined(held), parts, task.contexts)
+        span = int(edges[0]), int(edges[-1])
+        sample = np.empty(span[1] - span[0], dtype=_CONTEXT)
+        sample["word"] = np.repeat(numbers[place], np.diff(edges))
+        sample["part"] = place
+        for name in ("hash", "sentence", "position"):
+            sample[name] = part.read(f"context_{name}", *span)
+        held.append(sample[counts[sample["word"]] >= merge.settings.min_count])
+        if sum(map(len, held)) > 3 * CONTEXTS_AT_ONCE:
+            held = [_smallest(merge, np.concatenate(held))]
+    return _smallest(merge, np.concatenate(held))
 
 
-def _pruned(sample: _Sample, parts: list[Part], k: int) -> _Sample:
+def _smallest(merge: Merge, sample: Array) -> Array:
+    """The k smallest contexts of each word; of equal ones the one in the sentence with the smallest key."""
+    parts, k = merge.parts, merge.settings.contexts
+
     def by_sentence(places: Array) -> tuple[Array, ...]:
-        high = np.empty(len(places), dtype=np.uint64)
-        low = np.empty(len(places), dtype=np.uint64)
-        part = sample.part[places]
-        for number in np.unique(part).tolist():
-            own = part == number
-            sentence = sample.sentence[places[own]]
-            for target, name in ((high, "sentence_high"), (low, "sentence_low")):
-                target[own] = np.memmap(parts[number].folder / name, dtype="<u8", mode="r")[sentence]
-        return high, low, sample.position[places], part
+        tied = sample[places]
+        keys = np.empty((2, len(tied)), dtype=np.uint64)
+        for place in np.unique(tied["part"]).tolist():
+            own = tied["part"] == place
+            for key, name in zip(keys, ("sentence_high", "sentence_low"), strict=True):
+                key[own] = parts[place].mapped(name)[tied["sentence"][own]]
+        return keys[0], keys[1], tied["position"], tied["part"]
 
-    return sample.take(smallest_distinct(sample.word, sample.hash, k, by_sentence))
+    return np.take(sample, smallest_distinct(sample["word"], sample["hash"], k, by_sentence))
 
 
-def merge_sentences(task: Range) -> Path:
-    """Give each needed sentence of a range of keys its row; ``used`` marks lie beside the step's folder."""
-    if task.out.exists():
-        return task.out
-    high, low, part, local = [], [], [], []
-    for place, own in enumerate(map(Part, task.parts)):
-        start, stop = own.span("sentence_high", task.low, task.high)
-        used = np.fromfile(used_file(task.folder, place), dtype=np.bool_, count=stop - start, offset=start)
-        local.append(np.flatnonzero(used))
-        high.append(own.read("sentence_high", start, stop)[local[-1]])
-        low.append(own.read("sentence_low", start, stop)[local[-1]])
-        part.append(np.full(len(local[-1]), place, dtype=np.uint32))
-        local[-1] += start
-    highs, lows, parts, locals_ = map(np.concatenate, (high, low, part, local))
-    order = np.lexsort((lows, highs))
+def _mark_used(merge: Merge, tasks: list[Range]) -> None:
+    """Mark the sentences of the parts that a sampled context needs."""
+    shutil.rmtree(merge.folder / "parts", ignore_errors=True)
+    for place, part in enumerate(merge.parts):
+        merge.found(place).folder.mkdir(parents=True)
+        append(merge.found(place).folder, sentence_used=np.zeros(part.size("sentence_high")))
+    for task in tasks:
+        part_of, sentence = task.result.read("context_part"), task.result.read("context_sentence")
+        for place in np.unique(part_of).tolist():
+            marks = merge.found(place).mapped("sentence_used", write=True)
+            marks[sentence[part_of == place]] = True
+
+
+def merge_sentences(task: Range) -> dict[str, Array | list[bytes]]:
+    """Number the needed sentences of a range of keys, equal ones alike, and say where the text of each is."""
+    parts = task.merge.parts
+    spans = [part.span("sentence_high", task.low, task.high) for part in parts]
+    high, low = (
+        np.concatenate([part.read(name, *span) for part, span in zip(parts, spans, strict=True)])
+        for name in ("sentence_high", "sentence_low")
+    )
+    marks = [task.merge.found(place).read("sentence_used", *span) for place, span in enumerate(spans)]
+    used = np.flatnonzero(np.concatenate(marks))
+    order = used[np.lexsort((low[used], high[used]))]
     new = np.ones(len(order), dtype=np.bool_)
-    highs, lows = highs[order], lows[order]
-    new[1:] = (highs[1:] != highs[:-1]) | (lows[1:] != lows[:-1])
-    row = np.empty(len(order), dtype=np.int64)
+    new[1:] = (high[order][1:] != high[order][:-1]) | (low[order][1:] != low[order][:-1])
+    row = np.zeros(len(high), dtype=np.int64)
     row[order] = np.cumsum(new) - 1
-    first = order[new]
-    with whole_folder(task.out) as out:
-        _save(
-            out,
-            part=("<u4", parts[first]),
-            local=("<u4", locals_[first]),
-            row=("<i8", row),
-            row_local=("<u4", locals_),
-            row_start=("<i8", offsets(np.array([len(values) for values in local]))),
-        )
-    return task.out
+    firsts, stops = np.array(spans).T
+    starts = offsets(stops - firsts)
+    part_of = np.searchsorted(starts, order[new], side="right") - 1
+    return {
+        "sentence_row": row,
+        "part_start": starts,
+        "row_part": part_of,
+        "row_sentence": order[new] - starts[part_of] + firsts[part_of],
+    }
 
 
-def used_file(folder: Path, place: int) -> Path:
-    """One byte per sentence of a part: does a sampled context need it? Beside the folder of step 2."""
-    return folder.parent / "used" / f"{place:06d}"
+def _number_rows(merge: Merge, tasks: list[Range]) -> int:
+    """Number the rows of all ranges one after the other; returns how many there are."""
+    for name in ("row_part", "row_sentence"):
+        (merge.folder / name).unlink(missing_ok=True)
+    rows = 0
+    for task in tasks:
+        found = task.result.read("sentence_row").astype(np.int64) + rows
+        for place, (start, stop) in enumerate(pairwise(task.result.read("part_start").tolist())):
+            append(merge.found(place).folder, sentence_row=found[start:stop])
+        append(merge.folder, **{name: task.result.read(name) for name in ("row_part", "row_sentence")})
+        rows += task.result.size("row_part")
+    if rows >= 2**32:
+        raise InputError("the sample needs more than 2^32 sentences; use fewer --contexts")
+    return rows
 
 
-def row_file(folder: Path, place: int) -> Path:
-    """The store's row of each sentence of a part."""
-    return folder.parent / "row" / f"{place:06d}"
-
-
-def dictionary_file(folder: Path) -> Path:
-    """Text that all sentences are compressed against."""
-    return folder.parent / "dictionary"
-
-
-def pack_sentences(task: Range) -> Path:
+def pack_sentences(task: Range) -> dict[str, Array | list[bytes]]:
     """Compress the sentences of rows ``low`` to ``high``, block by block."""
-    if task.out.exists():
-        return task.out
-    size = task.high - task.low
-    part = np.fromfile(task.folder.parent / "part", dtype="<u4", count=size, offset=4 * task.low)
-    local = np.fromfile(task.folder.parent / "local", dtype="<u4", count=size, offset=4 * task.low)
-    texts = sentences_of(task.parts, part, local)
-    pack = block_packer(dictionary_file(task.folder).read_bytes())
-    blocks = [
-        pack(texts[begin : begin + SENTENCES_PER_BLOCK]) for begin in range(0, size, SENTENCES_PER_BLOCK)
-    ]
-    with whole_folder(task.out) as out:
-        _save(out, start=("<i8", offsets(np.array([len(block) for block in blocks]))))
-        (out / "text").write_bytes(b"".join(blocks))
-    return task.out
+    texts = _texts_of_rows(task.merge, task.low, task.high)
+    pack = block_packer((task.merge.folder / "dictionary").read_bytes())
+    starts = range(0, len(texts), SENTENCES_PER_BLOCK)
+    return {"block": [pack(texts[start : start + SENTENCES_PER_BLOCK]) for start in starts]}
 
 
-def sentences_of(parts: tuple[Path, ...], part: Array, local: Array) -> list[bytes]:
-    """The text of sentences by part and place in it, which must rise within each part."""
+def _texts_of_rows(merge: Merge, low: int, high: int) -> list[bytes]:
+    part, sentence = (Columns(merge.folder).read(name, low, high) for name in ("row_part", "row_sentence"))
     texts = np.empty(len(part), dtype=object)
     for place in np.unique(part).tolist():
         own = np.flatnonzero(part == place)
-        wanted = local[own].astype(np.int64)
-        source, first, last = Part(parts[place]), int(wanted[0]), int(wanted[-1]) + 1
-        edges = source.read("sentence_start", first, last + 1)
-        lines = source.read_lines("sentences.txt", int(edges[0]), int(edges[-1]))
-        texts[own] = np.array([*lines, None], dtype=object)[wanted - first]
-    result: list[bytes] = texts.tolist()
-    return result
+        wanted = sentence[own].astype(np.int64)  # rising: rows and sentences are both in the order of keys
+        first = int(wanted[0])
+        found = merge.parts[place].strings("sentence", first, int(wanted[-1]) + 1)
+        texts[own] = _objects(found)[wanted - first]
+    return list(texts)
+
+
+def _write_tables(
+    folder: Path, settings: CorpusSettings, words: list[Range], packed: list[Range], dictionary: bytes
+) -> None:
+    """Write the Arrow files of a store: the same bytes however the ranges were cut."""
+    metadata = {"format": FORMAT, "settings": json.dumps(settings.to_dict(), sort_keys=True)}
+    shared = {"dictionary": zstandard.ZstdCompressor(level=9).compress(dictionary)}
+    blocks = ([task.result.arrow("block", pa.binary())] for task in packed)
+    for name, batches, extra in (
+        ("words.arrow", _word_batches(words), {}),
+        ("contexts.arrow", _context_batches(words), {}),
+        ("sentences.arrow", blocks, shared),
+    ):
+        rows, types = _TABLES[name]
+        schema = pa.schema(list(types.items()), metadata={**metadata, **extra})
+        write_table(folder / name, schema, rows, batches)
+
+
+def _word_batches(tasks: list[Range]) -> Iterator[list[pa.Array]]:
+    before = 0
+    for task in tasks:
+        result = task.result
+        starts = result.read("context_start")
+        yield [
+            pa.array(result.read("word_hash")),
+            result.arrow("word", pa.string()),
+            pa.array(result.read("word_count")),
+            pa.array(np.diff(starts).astype(np.uint32)),
+            pa.array(starts[:-1] + before),
+        ]
+        before += int(starts[-1])
+
+
+def _context_batches(tasks: list[Range]) -> Iterator[list[pa.Array]]:
+    for task in tasks:
+        part, sentence = task.result.read("context_part"), task.result.read("context_sentence")
+        row = np.zeros(len(part), dtype=np.uint32)
+        for place in np.unique(part).tolist():
+            own = part == place
+            row[own] = task.merge.found(place).mapped("sentence_row")[sentence[own]]
+        yield [pa.array(row), pa.array(task.result.read("context_position"))]

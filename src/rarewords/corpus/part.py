@@ -1,135 +1,139 @@
-"""A part: counts, contexts and sentences of one piece of text, as plain arrays on disk.
+"""A part: counts, contexts and sentences of one piece of text, or of a finished store, as plain columns.
 
 Everything in a part is ordered by content hash (words by their hash, sentences by their key), so that a range
-of hashes is one stretch of each file and parts can be merged range by range in bounded memory.
+of hashes is one stretch of each file and parts are merged range by range in bounded memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import hashlib
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rarewords.corpus.columns import Columns, append, offsets, ragged
+from rarewords.corpus.count import count_text
+from rarewords.corpus.sample import context_hashes, smallest_distinct
+from rarewords.corpus.settings import CorpusSettings
+from rarewords.corpus.store import SENTENCES_PER_BLOCK, Store, Totals
 from rarewords.files import read_json, whole_folder, write_json
+from rarewords.progress import progress
 
-# Column -> type of its numbers. A column of W words, S sentences, C contexts.
-COLUMNS: dict[str, str] = {
-    "word_hash": "<u8",  # (W,) rising
-    "word_count": "<i8",  # (W,)
-    "word_start": "<i8",  # (W + 1,) bytes into words.txt
-    "context_start": "<i8",  # (W + 1,) first context of each word
-    "context_hash": "<u8",  # (C,) rising within a word
-    "context_sentence": "<u4",  # (C,)
-    "context_position": "<u2",  # (C,)
-    "sentence_high": "<u8",  # (S,) key of the sentence, upper half, rising
-    "sentence_low": "<u8",  # (S,) lower half
-    "sentence_start": "<i8",  # (S + 1,) bytes into sentences.txt
-}
+_SENTENCES_AT_ONCE = 2048 * SENTENCES_PER_BLOCK
+_CONTEXTS_AT_ONCE = 1 << 20
 
 
-@dataclass(frozen=True)
-class Totals:
-    """What was read: all sentences and words of the text, and bytes that were not UTF-8 and were replaced."""
-
-    sentences: int = 0
-    words: int = 0
-    replaced: int = 0
-
-    def __add__(self, other: Totals) -> Totals:
-        return Totals(
-            self.sentences + other.sentences, self.words + other.words, self.replaced + other.replaced
-        )
-
-
-def write_part(
-    folder: Path, columns: Mapping[str, npt.NDArray[Any]], words: bytes, sentences: bytes, totals: Totals
-) -> None:
-    """Write a part, whole or not at all; one that is there already is left as it is."""
-    if folder.exists():
-        return
-    with whole_folder(folder) as temporary:
-        for name, dtype in COLUMNS.items():
-            save(temporary / name, columns[name], dtype)
-        (temporary / "words.txt").write_bytes(words)
-        (temporary / "sentences.txt").write_bytes(sentences)
-        write_json(temporary / "part.json", vars(totals))
-
-
-def save(path: Path, values: npt.NDArray[Any], dtype: str) -> None:
-    """Write numbers to a file. Not with numpy's ``tofile``: it does not say that the disk is full."""
-    path.write_bytes(values.astype(dtype, copy=False).tobytes())
-
-
-@dataclass(frozen=True)
-class Part:
-    """Reads stretches of a part's columns; nothing is kept in memory but the hashes that find them."""
-
-    folder: Path
+class Part(Columns):
+    """The columns of a part, and what was read to make it."""
 
     @cached_property
     def totals(self) -> Totals:
         return Totals(**read_json(self.folder / "part.json"))
 
-    @cached_property
-    def sentence_count(self) -> int:
-        return (self.folder / "sentence_high").stat().st_size // 8
 
-    @cached_property
-    def context_count(self) -> int:
-        return (self.folder / "context_hash").stat().st_size // 8
+def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Path) -> None:
+    """Count the words of ``text``, sample their contexts and write both to ``folder``, unless it exists."""
+    if folder.exists():
+        return
+    counted = count_text(text, settings)
+    # Each sentence once, in the order of keys. Equal sentences have equal contexts, so the first will do.
+    count = len(counted.sentences)
+    unique = dict(zip(reversed(counted.sentences), range(count - 1, -1, -1), strict=True))
+    encoded = [sentence.encode("utf-8", "replace") for sentence in unique]
+    high, low = sentence_keys(encoded)
+    by_key = np.lexsort((low, high))
+    place = np.fromiter(unique.values(), dtype=np.int64, count=len(unique))[by_key]
+    lengths = counted.lengths[place]
+    numbers = counted.numbers[ragged(offsets(counted.lengths)[place], lengths)]
 
-    def read(self, column: str, start: int = 0, stop: int | None = None) -> npt.NDArray[Any]:
-        """Numbers ``start`` to ``stop`` of a column. *Shape:* (stop - start,)"""
-        dtype = np.dtype(COLUMNS[column])
-        count = -1 if stop is None else stop - start
-        if count == 0:
-            return np.zeros(0, dtype=dtype)
-        return np.fromfile(self.folder / column, dtype=dtype, count=count, offset=start * dtype.itemsize)
+    hashes = context_hashes(counted.hashes[numbers], lengths, settings.window, settings.seed)
+    candidates = np.flatnonzero(counted.kept[numbers])
+    chosen = candidates[smallest_distinct(numbers[candidates], hashes[candidates], settings.contexts)]
+    sentence = np.repeat(np.arange(len(lengths)), lengths)[chosen]
 
-    def read_lines(self, name: str, start: int, stop: int) -> list[bytes]:
-        """The lines of a text file between two byte offsets, each at the start of a line."""
-        if start == stop:
-            return []
-        with (self.folder / name).open("rb") as stream:
-            stream.seek(start)
-            return stream.read(stop - start - 1).split(b"\n")
-
-    def span(self, column: str, low: int, high: int) -> tuple[int, int]:
-        """Places of a rising hash column that hold low <= hash < high (high may be 2^64)."""
-        values = (
-            np.memmap(self.folder / column, dtype="<u8", mode="r") if self._filled(column) else np.zeros(0)
+    # Sentences that no sampled context needs are not kept.
+    used = np.zeros(len(lengths), dtype=np.bool_)
+    used[sentence] = True
+    with whole_folder(folder) as out:
+        append(
+            out,
+            word=[word.encode("utf-8", "replace") for word in counted.words],
+            word_hash=counted.hashes,
+            word_count=counted.counts,
+            context_start=offsets(np.bincount(numbers[chosen], minlength=len(counted.words))),
+            context_hash=hashes[chosen],
+            context_sentence=(np.cumsum(used) - 1)[sentence],
+            context_position=chosen - offsets(lengths)[sentence],
+            sentence=[encoded[row] for row in by_key[used].tolist()],
+            sentence_high=high[by_key][used],
+            sentence_low=low[by_key][used],
         )
-        if not len(values):
-            return 0, 0
-        start = int(np.searchsorted(values, np.uint64(low)))
-        stop = len(values) if high >= 2**64 else int(np.searchsorted(values, np.uint64(high)))
-        return start, stop
-
-    def _filled(self, column: str) -> bool:
-        return (self.folder / column).stat().st_size > 0
+        write_json(out / "part.json", vars(Totals(count, len(counted.numbers), replaced)))
 
 
-def ragged(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The places of several stretches, one after the other.
+def part_of_store(store: Store, folder: Path) -> None:
+    """Write ``store`` as a part to ``folder``, in bounded memory, unless it exists; needs no text.
 
-    >>> ragged(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
+    A store does not keep the hashes of contexts and the keys of sentences; they follow from its text.
     """
-    before = np.cumsum(lengths) - lengths
-    return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
+    if folder.exists():
+        return
+    with whole_folder(folder) as out:
+        append(
+            out,
+            word=[word.encode("utf-8") for word in store.vocabulary()],
+            word_hash=store.words.column("hash"),
+            word_count=store.words.column("count"),
+            context_start=offsets(store.words.column("contexts")),
+        )
+        _append_sentences(store, out)
+        _append_contexts(store, out)
+        write_json(out / "part.json", vars(store.totals))
 
 
-def offsets(lengths: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Where each stretch starts, and the end. *Shape:* (n,) -> (n + 1,)
+def _append_sentences(store: Store, out: Path) -> None:
+    count = store.header.sentences
+    with progress("Opening the store", total=count, unit="sentences") as bar:
+        for begin in range(0, max(count, 1), _SENTENCES_AT_ONCE):
+            rows = np.arange(begin, min(begin + _SENTENCES_AT_ONCE, count))
+            texts = [text.encode("utf-8") for text in store.sentences(rows)]
+            high, low = sentence_keys(texts)
+            words, starts = store.sentence_hashes(rows)
+            lengths = np.diff(starts)
+            append(
+                out,
+                sentence=texts,
+                sentence_high=high,
+                sentence_low=low,
+                sentence_words=lengths,
+                sentence_hashes=context_hashes(words, lengths, store.settings.window, store.settings.seed),
+            )
+            bar.advance(len(rows))
 
-    >>> offsets(np.array([2, 3])).tolist()
-    [0, 2, 5]
-    """
-    result = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=result[1:])
-    return result
+
+def _append_contexts(store: Store, out: Path) -> None:
+    part = Part(out)
+    starts, hashes = offsets(part.read("sentence_words")), part.mapped("sentence_hashes")
+    count = store.header.contexts
+    for begin in range(0, max(count, 1), _CONTEXTS_AT_ONCE):
+        places = np.arange(begin, min(begin + _CONTEXTS_AT_ONCE, count))
+        sentence, position = (store.context_rows.take(name, places) for name in ("sentence", "position"))
+        append(
+            out,
+            context_hash=hashes[starts[sentence] + position],
+            context_sentence=sentence,
+            context_position=position,
+        )
+    del hashes
+    for name in ("sentence_words", "sentence_hashes"):
+        (out / name).unlink()
+
+
+def sentence_keys(sentences: list[bytes]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """A 128-bit key of each sentence's text, as upper and lower half. *Shape:* (sentences,) each"""
+    digest = hashlib.blake2b
+    joined = b"".join([digest(sentence, digest_size=16).digest() for sentence in sentences])
+    keys = np.frombuffer(joined, dtype=">u8").reshape(-1, 2).astype(np.uint64)
+    return np.ascontiguousarray(keys[:, 0]), np.ascontiguousarray(keys[:, 1])

@@ -1,37 +1,181 @@
 """Reading text in chunks of whole lines, in bounded memory, from any format and compression.
 
 A line longer than 1 MiB is cut at the last white space before that, counted from its own start, so that the
-cuts do not depend on how the file was shared out.
+cuts do not depend on how the file is divided among workers. The text field of JSON lines, CSV and Parquet
+becomes lines first.
 """
 
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
+import json
 import lzma
+import sys
+import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from errno import EACCES, EIO, EISDIR, ESTALE
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import zstandard
 
-from rarewords.corpus.documents import documents
 from rarewords.corpus.sources import Shard, Source
 from rarewords.errors import InputError
+
+_ROWS_AT_ONCE = 1024
+
+
+def documents(stream: Iterator[bytes], source: Source, start: int = 0) -> Iterator[bytes]:
+    """Each document of a source, ended by a line end.
+
+    :param stream: the bytes of the source, decompressed, in blocks.
+    :param start: where ``stream`` starts in the file.
+    """
+    if source.format == "jsonl":
+        return _jsonl(stream, source, start)
+    return _parquet(stream, source) if source.format == "parquet" else _csv(stream, source)
+
+
+def _jsonl(stream: Iterator[bytes], source: Source, place: int) -> Iterator[bytes]:
+    for lines in _whole_lines(stream):
+        for line in lines.removesuffix(b"\n").split(b"\n"):
+            yield from _json_line(line, source, place)
+            place += len(line) + 1
+
+
+def _json_line(line: bytes, source: Source, place: int) -> Iterator[bytes]:
+    # surrogateescape: bytes that are not UTF-8 pass through and are counted with those of plain text.
+    text = line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r")
+    if not text:
+        return
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{_line_at(source, place)} is not JSON: {error}") from None
+    if not isinstance(record, dict):
+        raise InputError(f"{_line_at(source, place)} is not a JSON object; each line must be one")
+    if source.field not in record:
+        raise InputError(f"{_line_at(source, place)} {_no_field(source.field, list(record))}")
+    value = record[source.field]
+    if value is None:
+        return
+    if not isinstance(value, str):
+        raise InputError(f"{_line_at(source, place)}: field {source.field!r} is not text but {value!r:.40}")
+    yield _encode(value)
+
+
+def _csv(stream: Iterator[bytes], source: Source) -> Iterator[bytes]:
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    # Bytes are split at \n, \r and \r\n only, as CSV needs it; text would be split at more.
+    lines = (line for whole in _whole_lines(stream) for line in whole.splitlines(keepends=True))
+    rows = csv.reader(
+        (line.decode("utf-8", "surrogateescape").removeprefix("\ufeff") for line in lines),
+        delimiter="\t" if source.format == "tsv" else ",",
+    )
+    try:
+        names = next(rows, None)
+        if names is None:
+            return
+        if source.field not in names:
+            raise InputError(f"{source.path} {_no_field(source.field, names)}")
+        column = names.index(source.field)
+        for row in rows:
+            if len(row) > column:
+                yield _encode(row[column])
+    except csv.Error as error:
+        raise InputError(f"{source.path}, line {rows.line_num}: not valid CSV: {error}") from None
+
+
+def _parquet(stream: Iterator[bytes], source: Source) -> Iterator[bytes]:
+    try:
+        if not source.compression:
+            yield from _parquet_rows(source.path, source)
+            return
+        # Parquet is read from its end; a compressed file has to be unpacked first.
+        with tempfile.TemporaryDirectory() as folder:
+            plain = Path(folder) / "unpacked.parquet"
+            with plain.open("wb") as target:
+                target.writelines(stream)
+            yield from _parquet_rows(str(plain), source)
+    except pa.ArrowException as error:
+        raise InputError(f"{source.path} is not a valid Parquet file: {str(error).splitlines()[0]}") from None
+
+
+def _parquet_rows(path: str, source: Source) -> Iterator[bytes]:
+    with pq.ParquetFile(path) as file:
+        names = file.schema_arrow.names
+        if source.field not in names:
+            raise InputError(f"{source.path} {_no_field(source.field, names)}")
+        kind = file.schema_arrow.field(source.field).type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)):
+            raise InputError(f"{source.path}: field {source.field!r} is not text but {kind}")
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[source.field], use_threads=False):
+            texts = batch.column(0).cast(pa.large_string())
+            texts.validate(full=True)  # that it is UTF-8
+            for value in texts.cast(pa.large_binary()).to_pylist():
+                if value is not None:
+                    yield value + b"\n"
+
+
+def _whole_lines(stream: Iterator[bytes]) -> Iterator[bytes]:
+    """Blocks that end at line ends, however long the lines are."""
+    rest: list[bytes] = []
+    for block in stream:
+        head, newline, tail = block.rpartition(b"\n")
+        if newline:
+            yield b"".join([*rest, head, newline])
+            rest = []
+        rest.append(tail)
+    yield b"".join(rest)
+
+
+def _encode(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape") + b"\n"
+    except UnicodeEncodeError:
+        # Half a surrogate pair, written as an escape in JSON.
+        return text.encode("utf-8", "replace") + b"\n"
+
+
+def _no_field(field: str, names: list[str]) -> str:
+    return f"has no field {field!r}; it has {', '.join(map(repr, names[:20]))}; choose with --field"
+
+
+def _line_at(source: Source, place: int) -> str:
+    """File and line number of a place in bytes; counted only now that it is needed."""
+    if source.compression:
+        return f"{source.path}, byte {place} unpacked,"
+    with Path(source.path).open("rb") as stream:
+        line, left = 1, place
+        while left > 0 and (block := stream.read(min(left, 1 << 20))):
+            line += block.count(b"\n")
+            left -= len(block)
+    return f"{source.path}, line {line}"
+
 
 CHUNK_BYTES = 12 << 20
 MAX_LINE = 1 << 20
 _BLOCK = 1 << 20
 _REPLACEMENT = "\ufffd".encode()
+_OPENERS: dict[str, Callable[..., Any]] = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}
 
 
 def read_shard(shard: Shard) -> Iterator[tuple[int, str, int]]:
     """The chunks of a shard: running number, text, and how much of it was not UTF-8 and was replaced."""
     source = shard.source
-    with reported(source):
-        blocks = _blocks(shard)
+    with _reported(source):
+        blocks = _range(source.path, shard.start, shard.stop) if shard.stop else _decompressed(source)
+        if source.format != "text":
+            blocks = documents(blocks, source, shard.start)
         for number, chunk in enumerate(chunks(blocks, CHUNK_BYTES)):
             if number % shard.of == shard.number:
                 text = chunk.decode("utf-8", "replace")
@@ -56,11 +200,9 @@ def chunks(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
             line = tail
         else:
             line += block
-        while len(line) > MAX_LINE:
-            at = _cut(line)
-            ready.append(line[:at] + b"\n")
-            amount += at
-            line = line[at:]
+        *pieces, line = _pieces(line)
+        ready += [piece + b"\n" for piece in pieces]
+        amount += sum(map(len, pieces))
         if amount >= size:
             yield b"".join(ready)
             ready, amount = [], 0
@@ -71,108 +213,64 @@ def chunks(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
 
 
 def _short_lines(lines: bytes) -> bytes:
-    ends = np.flatnonzero(np.frombuffer(lines, dtype=np.uint8) == 10)
+    ends = np.flatnonzero(np.frombuffer(lines, dtype=np.uint8) == ord("\n"))
     if np.diff(ends, prepend=-1).max() <= MAX_LINE + 1:
         return lines
-    pieces: list[bytes] = []
-    for line in lines[:-1].split(b"\n"):
-        rest = line
-        while len(rest) > MAX_LINE:
-            at = _cut(rest)
-            pieces.append(rest[:at])
-            rest = rest[at:]
-        pieces.append(rest)
+    pieces = [piece for line in lines[:-1].split(b"\n") for piece in _pieces(line)]
     return b"\n".join([*pieces, b""])
 
 
-def _cut(line: bytes) -> int:
-    at = max(line.rfind(space, 1, MAX_LINE) for space in (b" ", b"\t", b"\r"))
-    if at > 0:
-        return at
-    at = MAX_LINE
-    # Without white space, at least not inside a character.
-    while at > MAX_LINE - 4 and line[at] & 0xC0 == 0x80:
-        at -= 1
-    return at
-
-
-def _blocks(shard: Shard) -> Iterator[bytes]:
-    source = shard.source
-    if source.format == "parquet" and not source.compression:
-        return documents(None, source)
-    if shard.stop:
-        lines = _range(source.path, shard.start, shard.stop)
-        if source.format == "text":
-            return lines
-        return documents(chunks_of_lines(lines), source, shard.start)
-    stream = decompressed(source)
-    return stream if source.format == "text" else documents(stream, source)
-
-
-def chunks_of_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Blocks that end at line ends, however long the lines are."""
-    rest: list[bytes] = []
-    for block in blocks:
-        head, newline, tail = block.rpartition(b"\n")
-        if newline:
-            yield b"".join([*rest, head, b"\n"])
-            rest = [tail] if tail else []
-        else:
-            rest.append(block)
-    if rest:
-        yield b"".join(rest)
+def _pieces(line: bytes) -> list[bytes]:
+    """A line cut so that no piece is longer than MAX_LINE."""
+    pieces: list[bytes] = []
+    while len(line) > MAX_LINE:
+        at = max(line.rfind(space, 1, MAX_LINE) for space in (b" ", b"\t", b"\r"))
+        if at <= 0:
+            at = MAX_LINE
+            # Without white space, at least not inside a character.
+            while at > MAX_LINE - 4 and line[at] & 0xC0 == 0x80:
+                at -= 1
+        pieces.append(line[:at])
+        line = line[at:]
+    return [*pieces, line]
 
 
 def _range(path: str, start: int, stop: int) -> Iterator[bytes]:
     """The bytes of the lines that start at ``start`` <= place < ``stop``."""
     with Path(path).open("rb") as stream:
-        at = start
-        if start:
-            stream.seek(start - 1)
-            at = start - 1
-            for block in iter(lambda: stream.read(_BLOCK), b""):
-                found = block.find(b"\n")
-                if found >= 0:
-                    at += found + 1
-                    break
-                at += len(block)
-            else:
-                return
+        at = _line_start(stream, start)
+        end = _line_start(stream, stop) if at < stop else at
         stream.seek(at)
-        while at < stop:
-            block = stream.read(min(_BLOCK, stop - at))
-            if not block:
-                return
+        while at < end and (block := stream.read(min(_BLOCK, end - at))):
             at += len(block)
             yield block
-            if at >= stop and not block.endswith(b"\n"):
-                break
-        else:
-            return
-        for block in iter(lambda: stream.read(_BLOCK), b""):
-            found = block.find(b"\n")
-            if found >= 0:
-                yield block[: found + 1]
-                return
-            yield block
 
 
-def decompressed(source: Source) -> Iterator[bytes]:
+def _line_start(stream: IO[bytes], place: int) -> int:
+    """Where the first line starts at or after ``place``; the end of the file if none does."""
+    if place == 0:
+        return 0
+    at = place - 1
+    stream.seek(at)
+    for block in iter(lambda: stream.read(_BLOCK), b""):
+        found = block.find(b"\n")
+        if found >= 0:
+            return at + found + 1
+        at += len(block)
+    return at
+
+
+def _decompressed(source: Source) -> Iterator[bytes]:
     """The bytes of a file after decompression, block by block."""
-    openers: dict[str, Callable[..., Any]] = {"": open, "gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}
-    if source.compression == "zst":
-        with Path(source.path).open("rb") as stream:
-            yield from _unzstd(stream)
-        return
-    with openers[source.compression](source.path, "rb") as stream:
-        yield from iter(lambda: stream.read(_BLOCK), b"")
+    with _OPENERS.get(source.compression, open)(source.path, "rb") as stream:
+        found = iter(lambda: stream.read(_BLOCK), b"")
+        yield from _unzstd(found) if source.compression == "zst" else found
 
 
-def _unzstd(stream: IO[bytes]) -> Iterator[bytes]:
+def _unzstd(stream: Iterator[bytes]) -> Iterator[bytes]:
     # The library's own reader takes a truncated file for a finished one.
     decoder = None
-    for block in iter(lambda: stream.read(_BLOCK), b""):
-        data = block
+    for data in stream:
         while data:
             decoder = decoder or zstandard.ZstdDecompressor().decompressobj()
             yield decoder.decompress(data)
@@ -183,22 +281,21 @@ def _unzstd(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 @contextmanager
-def reported(source: Source) -> Iterator[None]:
+def _reported(source: Source) -> Iterator[None]:
     """Turn what can go wrong in reading a source into one line that names it."""
     path = source.path
     try:
         yield
     except EOFError:
-        raise InputError(f"{path} ends in the middle: it was truncated; copy or download it again") from None
-    except (gzip.BadGzipFile, lzma.LZMAError, zstandard.ZstdError) as error:
+        raise InputError(f"{path} is truncated; copy or download it again") from None
+    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
         raise InputError(f"{path} is not a valid {source.compression} file: {error}") from None
     except FileNotFoundError:
         raise InputError(f"{path} has disappeared since the start") from None
     except OSError as error:
-        if source.compression == "bz2" and "data stream" in str(error):
-            raise InputError(f"{path} is not a valid bz2 file: {error}") from None
-        if error.errno is None:
-            raise InputError(f"{path} cannot be read: {error}") from None
-        if error.filename in (None, path) and error.errno in (5, 13, 21, 116):
+        if error.errno is None:  # from bz2 and Parquet
+            kind = source.compression or source.format
+            raise InputError(f"{path} is not a valid {kind} file: {str(error).splitlines()[0]}") from None
+        if error.filename in (None, path) and error.errno in (EIO, EACCES, EISDIR, ESTALE):
             raise InputError(f"{path} cannot be read: {error.strerror}") from None
         raise

@@ -1,4 +1,4 @@
-"""What a store is made with; two stores can be merged when these are equal."""
+"""What a store is made with; two stores can be merged if their settings are equal."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ RULES = 1
 class CorpusSettings:
     """How text becomes counts and contexts.
 
-    ``contexts``: at most this many contexts are kept of each word. ``window``: words to each side.
-    ``lower_case``: as the language model does it. ``words``: which words get counts and contexts,
-    ``english`` for ``[a-z.-]*`` with at least one letter, ``any`` for any script. ``min_count``: rarer words
-    get no contexts; such a store cannot be added to, as it has forgotten what another text may need.
-    ``seed``: another sample.
+    :param contexts: the most contexts kept per word.
+    :param window: words on each side of the word in a context.
+    :param lower_case: lower-case all words, as an uncased model does.
+    :param words: the word rule, which decides what gets contexts: ``english`` for ``[a-z.-]*`` with at least
+        one letter, ``any`` for every script.
+    :param min_count: rarer words get no contexts. A store with a minimum above 1 cannot be added to: it lacks
+        contexts that become necessary when more text raises the counts.
+    :param seed: another seed draws another sample.
     """
 
     contexts: int = 1000
@@ -37,30 +40,33 @@ class CorpusSettings:
         if not 1 <= self.window <= 1000:
             raise InputError(f"window must be between 1 and 1000 words, not {self.window}")
         if self.words not in ("english", "any"):
-            raise InputError(f"words must be english or any, not {self.words!r}")
-        if self.min_count < 1:
-            raise InputError(f"min-count must be 1 or more, not {self.min_count}")
+            raise InputError(f"the word rule must be english or any, not {self.words!r}")
+        if not 1 <= self.min_count < 2**63:
+            raise InputError(f"min-count must be between 1 and 2^63 - 1, not {self.min_count}")
         if not 0 <= self.seed < 2**63:
             raise InputError(f"seed must be between 0 and 2^63 - 1, not {self.seed}")
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings and the version of the rules, as they stand in ``store.json``."""
+        """The settings and the version of the rules, as ``store.json`` holds them."""
         return {**asdict(self), "rules": RULES}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any], source: str) -> CorpusSettings:
-        """Read settings back; ``source`` names the store in the message when they do not fit."""
-        values = dict(values)
+        """Read settings back; ``source`` names the store in the message if they do not fit."""
+        values = {**values}
         rules = values.pop("rules", None)
         if rules != RULES:
             raise InputError(
                 f"{source} was written with version {rules} of the word rules, this is version {RULES}; "
                 "build the store again from its text"
             )
+        types = {name: type(value) for name, value in asdict(cls()).items()}
         try:
+            if {name: type(value) for name, value in values.items()} != types:
+                raise InputError("this version does not know its settings")
             return cls(**values)
-        except TypeError:
-            raise InputError(f"{source} holds settings this version does not know; build it again") from None
+        except InputError as error:
+            raise InputError(f"{source}: {error}; build the store again") from None
 
     def require_equal(self, other: CorpusSettings, mine: str, others: str) -> None:
         """Raise unless both settings are the same, naming every difference."""

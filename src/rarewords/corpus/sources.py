@@ -1,16 +1,20 @@
-"""Which files to read, and how to cut them into shards that can be read apart from each other."""
+"""Which files to read, and how to cut them into shards that are read independently of each other."""
 
 from __future__ import annotations
 
 import glob
 import os
+import shutil
+import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from rarewords.errors import InputError
+from rarewords.files import file_digest, whole_file
+from rarewords.stages import key_of
 
 Format = Literal["text", "jsonl", "csv", "tsv", "parquet"]
 Compression = Literal["", "gz", "bz2", "xz", "zst"]
@@ -38,6 +42,11 @@ class Source:
     size: int
     changed: int
 
+    def digest(self) -> str:
+        """What tells this text from others: the bytes of the file and how they are read."""
+        field = "" if self.format == "text" else self.field
+        return key_of(file_digest(self.path), self.format, self.compression, field)
+
 
 @dataclass(frozen=True)
 class Shard:
@@ -54,18 +63,17 @@ class Shard:
         """How much of the source this is, for progress."""
         return self.stop - self.start if self.stop else self.source.size // self.of
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def find_sources(texts: Sequence[str | Path], field: str = "text") -> list[Source]:
     """The files behind names, folders and patterns, in a fixed order, each once."""
     if not texts:
         raise InputError("no text given; name files, folders or patterns, or - for standard input")
-    paths: dict[str, None] = {}
-    for text in map(str, texts):
-        paths.update(dict.fromkeys(_expand(text)))
-    return [_source(path, field) for path in paths]
+    paths = dict.fromkeys(path for text in texts for path in _expand(str(text)))
+    sources = [_source(path, field) for path in paths]
+    if not any(source.size for source in sources):
+        names = f"{sources[0].path} is" if len(sources) == 1 else f"all {len(sources)} files are"
+        raise InputError(f"{names} empty; give a file that holds text")
+    return sources
 
 
 def cut(sources: Sequence[Source], workers: int) -> list[Shard]:
@@ -83,6 +91,19 @@ def cut(sources: Sequence[Source], workers: int) -> list[Shard]:
     return shards
 
 
+def spool(texts: Sequence[str | Path], folder: Path) -> list[str]:
+    """Copy standard input (``-``), which cannot be read twice, to a file in ``folder``."""
+    names = [str(text) for text in texts]
+    if names.count("-") > 1:
+        raise InputError("standard input can be read only once; give - one time")
+    for place, name in enumerate(names):
+        if name == "-":
+            names[place] = str(folder / "standard-input.txt")
+            with whole_file(names[place]) as temporary, temporary.open("wb") as stream:
+                shutil.copyfileobj(sys.stdin.buffer, stream, 1 << 20)
+    return names
+
+
 def _expand(text: str) -> list[str]:
     if Path(text).is_dir():
         found = sorted(
@@ -93,8 +114,7 @@ def _expand(text: str) -> list[str]:
         return found
     if not Path(text).exists() and glob.has_magic(text):
         # Path.glob takes no absolute patterns.
-        names = glob.glob(text, recursive=True)  # noqa: PTH207
-        found = sorted(name for name in names if Path(name).is_file())
+        found = sorted(name for name in glob.glob(text, recursive=True) if Path(name).is_file())  # noqa: PTH207
         if not found:
             raise InputError(f"no file matches {text}")
         return found
@@ -114,6 +134,8 @@ def _source(name: str, field: str) -> Source:
     path = Path(name)
     try:
         state = path.stat()
+        if not path.is_file():
+            raise InputError(f"{name} is not a regular file; pipe it to standard input and give - instead")
         with path.open("rb") as stream:
             head = stream.read(4)
     except FileNotFoundError:

@@ -1,9 +1,9 @@
 """Sentences and words of a text, found by array operations on its code points.
 
-**Words.** A word is a run of letters, marks and digits of any script. It goes on over a hyphen
+**Words.** A word is a run of letters, marks and digits of any script. It continues over a hyphen
 (``red-tailed``), over a period or comma between digits (``9,000``), over the periods of initials (``u.s.``,
 ``e.g.``) and over the apostrophe of ``n't``. What follows another apostrophe is a word of its own: ``dog's``
-is ``dog`` and ``'s``, ``o'brien`` is ``o`` and ``brien``. Punctuation is no word; it stays in the sentence.
+is ``dog`` and ``'s``, ``o'brien`` is ``o`` and ``brien``. Punctuation belongs to the sentence only.
 
 **Sentences.** A sentence ends with its line, or after ``. ! ? …`` and closing quotes or brackets when space
 and then a digit or a letter that is not lower-case follow; not after an abbreviation, an initial, or, before
@@ -37,6 +37,9 @@ _BEFORE_NUMBERS = (
     "no nos vol vols p pp fig figs eq eqs ch chap sec art pt op ed eds bk jan feb mar apr jun jul aug sep "
     "sept oct nov dec c b d r fl circa"
 )
+# By kind of character: what may follow the stop that ends a sentence, and precede the first letter.
+_CLOSING = np.isin(np.arange(ch.REMOVED + 1), (ch.CLOSER, ch.QUOTE, ch.APOSTROPHE))
+_OPENING = np.isin(np.arange(ch.REMOVED + 1), (ch.SPACE, ch.OPENER, ch.QUOTE, ch.APOSTROPHE))
 
 Int = npt.NDArray[np.int64]
 
@@ -64,6 +67,11 @@ class Words:
         spans = zip(cuts[full].tolist(), cuts[full + 1].tolist(), strict=True)
         return [text[start:end].strip() for start, end in spans]
 
+    def names(self, lower_case: bool) -> list[str]:
+        """The words themselves."""
+        text = ch.fold(self.text) if lower_case else self.text
+        return [text[start:end] for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True)]
+
     def lengths(self) -> Int:
         """Words in each sentence that has any. *Shape:* (sentences with words,)"""
         lengths = np.diff(self.offsets)
@@ -85,7 +93,8 @@ def split(text: str, *, lower_case: bool = True, sentences: bool = True) -> Word
     hashes = _hash_spans(ch.hashes(lower_case)[points], starts, ends)
     cuts = np.flatnonzero(kind == ch.NEWLINE)[_PAD - 1 : -_PAD] + 1
     if sentences:
-        cuts = _union(cuts, _sentence_starts(points, kind, starts, ends))
+        lowered = hashes if lower_case else _hash_spans(ch.hashes(True)[points], starts, ends)
+        cuts = np.union1d(cuts, _sentence_starts(kind, starts, ends, lowered))
     cuts = np.append(cuts, len(points) - _PAD)
     if sentences and (np.diff(cuts) > MAX_SENTENCE).any():
         cuts = _cut_long(cuts, starts, ends)
@@ -99,9 +108,7 @@ def words_of(text: str, *, lower_case: bool = True) -> list[str]:
     >>> words_of("A red-tailed Hawk's nest.")
     ['a', 'red-tailed', 'hawk', "'s", 'nest']
     """
-    found = split(text, lower_case=lower_case, sentences=False)
-    named = ch.fold(found.text) if lower_case else found.text
-    return [named[start:end] for start, end in zip(found.starts.tolist(), found.ends.tolist(), strict=True)]
+    return split(text, lower_case=lower_case, sentences=False).names(lower_case)
 
 
 def blocks(text: str, size: int = _CHARACTERS_AT_ONCE) -> Iterator[str]:
@@ -149,9 +156,7 @@ def _clean(text: str) -> tuple[str, npt.NDArray[np.uint32], npt.NDArray[np.uint8
         exact = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
         own = kind[_PAD:-_PAD]
         exact = np.where(own == ch.CONTROL, np.uint32(ord(" ")), exact)[own != ch.REMOVED]
-        text = exact.tobytes().decode("utf-32-le", "surrogatepass")
-        points = _points(padding + text + padding)
-        kind = ch.kinds()[points]
+        return _clean(exact.tobytes().decode("utf-32-le", "surrogatepass"))
     return text, points, kind
 
 
@@ -202,27 +207,23 @@ def _word_flags(
     return starts, ends
 
 
-@cache
-def _powers(size: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    inverse = pow(_MULTIPLIER, -1, 2**64)
-    tables = []
-    for factor in (_MULTIPLIER, inverse):
-        table = np.full(size, factor, dtype=np.uint64)
-        table[0] = 1
-        tables.append(np.cumprod(table, dtype=np.uint64))
-    return tables[0], tables[1]
-
-
 def powers(size: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """Powers of the multiplier of all rolling hashes, and of its inverse, modulo 2^64. *Shape:* (>= size,)"""
     return _powers(1 << max(size - 1, 1).bit_length())
 
 
+@cache
+def _powers(size: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    factors = np.ones((2, size), dtype=np.uint64)
+    factors[0, 1:], factors[1, 1:] = _MULTIPLIER, pow(_MULTIPLIER, -1, 2**64)
+    power, inverse = np.cumprod(factors, axis=1)
+    return power, inverse
+
+
 def _hash_spans(values: npt.NDArray[np.uint64], starts: Int, ends: Int) -> npt.NDArray[np.uint64]:
     """hash = mix(sum over the span of value[i] * multiplier^(i - start)), from one running sum."""
     power, inverse = powers(len(values))
-    running = np.empty(len(values) + 1, dtype=np.uint64)
-    running[0] = 0
+    running = np.zeros(len(values) + 1, dtype=np.uint64)
     np.cumsum(values * power[: len(values)], out=running[1:])
     sums: npt.NDArray[np.uint64] = running[ends]
     sums -= running[starts]
@@ -241,68 +242,35 @@ def _is_in(hashes: npt.NDArray[np.uint64], words: str) -> npt.NDArray[np.bool_]:
     return found
 
 
-@cache
-def _kind_set(*kinds: int) -> npt.NDArray[np.bool_]:
-    table = np.zeros(ch.REMOVED + 1, dtype=np.bool_)
-    table[list(kinds)] = True
-    return table
-
-
 def _sentence_starts(
-    points: npt.NDArray[np.uint32], kind: npt.NDArray[np.uint8], starts: Int, ends: Int
+    kind: npt.NDArray[np.uint8], starts: Int, ends: Int, hashes: npt.NDArray[np.uint64]
 ) -> Int:
-    """Positions after which a new sentence begins inside a line."""
+    """Positions after which a new sentence begins inside a line; ``hashes`` are those of lower-case words."""
     wide = np.flatnonzero(kind == ch.WIDE_STOP) + 1
+    if not ends.size:
+        return wide
     stop = np.flatnonzero((kind == ch.PERIOD) | (kind == ch.STOP))
     after = stop + 1
-    closing = _kind_set(ch.CLOSER, ch.QUOTE, ch.APOSTROPHE)
     for _ in range(3):
-        after += closing[kind[after]]
+        after += _CLOSING[kind[after]]
     spaced = kind[after] == ch.SPACE
     stop, after = stop[spaced], after[spaced] + 1
     head = after.copy()
-    opening = _kind_set(ch.SPACE, ch.OPENER, ch.QUOTE, ch.APOSTROPHE)
     for _ in range(4):
-        head += opening[kind[head]]
+        head += _OPENING[kind[head]]
     head_kind = kind[head]
     begins = (head_kind == ch.LETTER) | (head_kind == ch.DIGIT)
     stop, after, head_kind = stop[begins], after[begins], head_kind[begins]
 
     # The word before a period decides: an abbreviation or an initial does not end a sentence.
-    word = np.searchsorted(ends, stop) if ends.size else np.zeros(0, dtype=np.int64)
-    word = np.minimum(word, max(len(ends) - 1, 0))
-    at = ends[word] if ends.size else stop
-    touches = (kind[stop] == ch.PERIOD) & ((at == stop) | (at == stop + 1))
-    first = starts[word] if ends.size else stop
-    size = stop - first
-    initials = touches & (at == stop + 1)
-    single = touches & (at == stop) & (size == 1) & (kind[np.minimum(first, len(kind) - 1)] <= ch.LETTER)
-    hashes = _hash_spans_short(points, first, size)
-    title = touches & _is_in(hashes, _ABBREVIATIONS)
-    number = touches & (head_kind == ch.DIGIT) & _is_in(hashes, _BEFORE_NUMBERS)
-    return _union(wide, after[~(initials | single | title | number)])
-
-
-def _union(first: Int, second: Int) -> Int:
-    """All numbers of two rising arrays, each once, rising."""
-    if not first.size or not second.size:
-        return first if first.size else second
-    both = np.sort(np.concatenate([first, second]))
-    distinct: Int = both[np.append(True, both[1:] != both[:-1])]
-    return distinct
-
-
-def _hash_spans_short(points: npt.NDArray[np.uint32], first: Int, size: Int) -> npt.NDArray[np.uint64]:
-    """Lower-case hashes of spans of at most 8 characters; longer ones get 0, no abbreviation is so long."""
-    power, _ = powers(8)
-    sums = np.zeros(len(first), dtype=np.uint64)
-    table = ch.hashes(True)
-    for step in range(8):
-        inside = step < size
-        sums[inside] += table[points[first[inside] + step]] * power[step]
-    result = ch.mix(sums)
-    result[(size > 8) | (size <= 0)] = 0
-    return result
+    word = np.minimum(np.searchsorted(ends, stop), len(ends) - 1)
+    period = kind[stop] == ch.PERIOD
+    initials = period & (ends[word] == stop + 1)
+    touches = period & (ends[word] == stop)
+    single = (stop - starts[word] == 1) & (kind[starts[word]] <= ch.LETTER)
+    number = (head_kind == ch.DIGIT) & _is_in(hashes[word], _BEFORE_NUMBERS)
+    held = initials | (touches & (single | number | _is_in(hashes[word], _ABBREVIATIONS)))
+    return np.union1d(wide, after[~held])
 
 
 def _cut_long(cuts: Int, starts: Int, ends: Int) -> Int:
@@ -326,4 +294,4 @@ def _cut_long(cuts: Int, starts: Int, ends: Int) -> Int:
                 break
             extra.append(cut)
             begin = cut
-    return _union(cuts, np.array(extra, dtype=np.int64))
+    return np.union1d(cuts, np.array(extra, dtype=np.int64))

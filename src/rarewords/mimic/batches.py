@@ -1,212 +1,227 @@
-"""Contexts as references into sentences, turned into readings on the device, without padding.
+"""Contexts as stretches of sentences, turned into readings on the device, without padding.
 
-The words of all sentences lie end to end in one array. A context is a stretch of it, so a million contexts
-are three million numbers, and what a context says is a bag of embeddings summed where the embeddings are.
+The tokens of all sentences lie end to end in one array. A context is a stretch of it, so a million contexts
+take two million numbers. A token is a word or a punctuation mark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rarewords.corpus import characters as ch
+from rarewords.corpus.columns import offsets, ragged
+from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.store import Store
+from rarewords.corpus.text import Words, split, word_hashes, words_of
+from rarewords.errors import InputError
+from rarewords.lm import LanguageModel
 from rarewords.progress import progress
+from rarewords.vectors import WordVectors
 
-_SENTENCES_AT_ONCE = 50_000
+WINDOW = 25  # words to each side, as in the paper
+_SENTENCES_AT_ONCE = 512
+_CONTEXTS_AT_ONCE = 1 << 16
 
 
-@dataclass(frozen=True)
-class ContextTable:
-    """The contexts of a list of words.
+class Sentences:
+    """Sentences of one word, read as a store of these sentences would be."""
 
-    :param numbers: for each place of each sentence the number of its word in a vocabulary; -1 for a word that
-        is not in it. *Shape:* (places,)
-    :param left: the first place of each context. *Shape:* (contexts,)
-    :param right: the place behind its last. *Shape:* (contexts,)
-    :param place: where the word itself stands. *Shape:* (contexts,)
-    :param starts: where each word's contexts start. *Shape:* (words + 1,)
+    def __init__(self, texts: Sequence[str], *, lower_case: bool) -> None:
+        self._texts = [" ".join(text.splitlines()) for text in texts]
+        self.settings = CorpusSettings(lower_case=lower_case)
+
+    def references(
+        self, words: Sequence[str], contexts: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Every occurrence of the word; a sentence without it is refused."""
+        (word,), found = words, []
+        for line, text in enumerate(self._texts[:contexts]):
+            tokens = words_of(text, lower_case=self.settings.lower_case)
+            if word not in tokens:
+                raise InputError(f"the context {text[:60]!r} does not contain the word {word!r}")
+            found += [(0, line, position) for position, one in enumerate(tokens) if one == word]
+        owner, sentence, position = np.array(found, dtype=np.int64).reshape(-1, 3).T
+        return owner, sentence, position
+
+    def sentences(self, rows: np.ndarray) -> list[str]:
+        """Sentences by number."""
+        return [self._texts[row] for row in rows]
+
+
+class PreparedContexts:
+    """Contexts of many words, read from a store once and used often.
+
+    :param contexts: read at most N contexts per word.
+    :ivar words: the row of each word.
+    :ivar vocabulary: the hash of each distinct token. *Shape:* (distinct tokens,)
+    :ivar tokens: the tokens of all sentences, as numbers into the vocabulary. *Shape:* (tokens,)
+    :ivar sentence: the sentence of each context. *Shape:* (contexts,)
+    :ivar left: the first token of each context. *Shape:* (contexts,)
+    :ivar right: one past its last token. *Shape:* (contexts,)
+    :ivar starts: where the contexts of each word start. *Shape:* (words + 1,)
     """
 
-    numbers: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    place: np.ndarray
-    starts: np.ndarray
-
-    @property
-    def counts(self) -> np.ndarray:
-        """The number of contexts of each word. *Shape:* (words,)"""
-        return np.diff(self.starts)
-
-    def __len__(self) -> int:
-        return len(self.left)
-
-    def of_words(self, rows: np.ndarray) -> ContextTable:
-        """The contexts of some of the words, in this order."""
-        counts = self.counts[rows]
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        chosen = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.starts[rows], counts)
-        return ContextTable(self.numbers, self.left[chosen], self.right[chosen], self.place[chosen], starts)
-
-    def with_rows(self, rows: np.ndarray) -> ContextTable:
-        """The same contexts with words renumbered; contexts left without any known word are dropped.
-
-        :param rows: for each word of the vocabulary its new number, -1 to forget it.
-        """
-        table = ContextTable(
-            rows[self.numbers].astype(np.int32), self.left, self.right, self.place, self.starts
-        )
-        return _without_empty(table)
+    def __init__(self, store: Store | Sentences, words: Sequence[str], contexts: int | None = None) -> None:
+        self.limit, self.words = contexts, {word: row for row, word in enumerate(words)}
+        owner, sentence, position = store.references(list(words), contexts)
+        rows, line = np.unique(sentence, return_inverse=True)
+        self.vocabulary, self.tokens, is_word, token_starts, word_starts = _tokenize(store, rows)
+        places = np.flatnonzero(is_word)
+        first, last = word_starts[line], word_starts[line + 1] - 1
+        left, right = first + position - WINDOW, first + position + WINDOW
+        # From the first token of the sentence to its last, unless there are words beyond the window.
+        left = np.where(left > first, places[np.maximum(left, first)], token_starts[line])
+        right = np.where(right < last, places[np.minimum(right, last)] + 1, token_starts[line + 1])
+        # A short sentence that contains its word twice is one context.
+        order = np.lexsort((right, left, owner))
+        stretches = np.stack([owner, left, right])[:, order]
+        new = np.append(True, (stretches[:, 1:] != stretches[:, :-1]).any(axis=0))[: len(order)]
+        kept = np.sort(order[new])
+        self.sentence, self.left, self.right = sentence[kept], left[kept], right[kept]
+        self.starts = offsets(np.bincount(owner[kept], minlength=len(words)))
 
 
-def context_table(store: Store, words: Sequence[str], limit: int | None = None) -> ContextTable:
-    """The contexts of words in a store, at most ``limit`` of each, numbered by the store's vocabulary."""
-    owner, sentence, position = store.references(words, limit)
-    sentences, line = np.unique(sentence, return_inverse=True)
-    parts, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
-    with progress("Reading sentences", total=len(sentences), unit="sentences") as bar:
-        for first in range(0, len(sentences), _SENTENCES_AT_ONCE):
-            numbers, starts = store.sentence_words(sentences[first : first + _SENTENCES_AT_ONCE])
-            parts.append(numbers.astype(np.int32))
-            lengths.append(np.diff(starts))
-            bar.advance(len(lengths[-1]))
-    ends = np.cumsum(np.concatenate(lengths))
-    begins = ends - np.concatenate(lengths)
-    place = begins[line] + position
-    left = np.maximum(begins[line], place - store.settings.window)
-    right = np.minimum(ends[line], place + store.settings.window + 1)
-    return _ordered(len(words), owner, left, right, place, np.concatenate(parts))
+class ContextEmbeddings:
+    """The tokens of a context whose embedding is known.
 
-
-def table_of_sentences(sentences: Sequence[tuple[Sequence[int], int]]) -> ContextTable:
-    """Contexts of one word given as lists of numbers and the word's place in each."""
-    numbers = np.array([row for one, _ in sentences for row in one], dtype=np.int32)
-    right = np.cumsum([len(one) for one, _ in sentences], dtype=np.int64)
-    left = np.concatenate([[0], right])[:-1] if len(right) else right
-    place = left + np.array([at for _, at in sentences], dtype=np.int64)
-    starts = np.array([0, len(sentences)])
-    return _without_empty(ContextTable(numbers, left, right, place, starts))
-
-
-def known_words(table: ContextTable) -> np.ndarray:
-    """How many words of each context have an embedding, the word itself not counted. *Shape:* (contexts,)"""
-    summed = np.concatenate([[0], np.cumsum(table.numbers >= 0)])
-    own = table.numbers[table.place] >= 0 if len(table) else np.zeros(0, bool)
-    known: np.ndarray = summed[table.right] - summed[table.left] - own
-    return known
-
-
-class ContextReader(Protocol):
-    """Contexts of a list of words, and what each says as a vector."""
-
-    starts: np.ndarray
-    counts: Tensor
-
-    @property
-    def device(self) -> torch.device:
-        """Where the readings are made."""
-
-    def read(self, contexts: Tensor) -> Tensor:
-        """The readings of some contexts by number. *Shape:* (contexts, dim)"""
-
-    def first_of(self, words: Tensor) -> Tensor:
-        """The number of each word's first context. *Shape:* (words,)"""
-
-
-class KeptReadings:
-    """Readings made beforehand, by the language model.
-
-    :param readings: *Shape:* (contexts, dim)
-    :param starts: where each word's contexts start. *Shape:* (words + 1,)
+    :param matrix: on the device that reads. *Shape:* (words, dim)
     """
 
-    def __init__(self, readings: Tensor, starts: np.ndarray) -> None:
-        self._readings, self.starts = readings, starts
-        self.counts = torch.from_numpy(np.diff(starts)).to(readings.device)
-        self._first = torch.from_numpy(starts[:-1].astype(np.int64)).to(readings.device)
+    def __init__(self, words: Sequence[str], matrix: Tensor) -> None:
+        self.matrix = matrix
+        hashes = word_hashes(list(words))
+        self._order = np.argsort(hashes)
+        self._hashes = hashes[self._order]
 
-    @property
-    def device(self) -> torch.device:
-        """Where they are."""
-        return self._readings.device
+    @classmethod
+    def of(cls, lm: LanguageModel, targets: WordVectors | None, *, punctuation: bool) -> ContextEmbeddings:
+        """Embeddings of the tokens in the model's vocabulary, and the targets' vectors of other words."""
+        known = {**lm.whole_words, **(_marks_and_numbers(lm) if punctuation else {})}
+        matrix, words = lm.embeddings[list(known.values())].float(), list(known)
+        if targets is not None:
+            more = [word for word in targets.words if word not in known]
+            matrix = torch.cat([matrix, torch.from_numpy(targets.subset(more).matrix).to(lm.device)])
+            words += more
+        return cls(words, matrix)
 
-    def read(self, contexts: Tensor) -> Tensor:
-        """The readings of some contexts by number. *Shape:* (contexts, dim)"""
-        return self._readings[contexts].float()
-
-    def first_of(self, words: Tensor) -> Tensor:
-        """The number of each word's first context. *Shape:* (words,)"""
-        return self._first[words]
+    def rows(self, hashes: np.ndarray) -> np.ndarray:
+        """The row of each token, ``len(matrix)`` for one without an embedding. *Shape:* (tokens,)"""
+        places = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+        found: np.ndarray = np.where(self._hashes[places] == hashes, self._order[places], len(self.matrix))
+        return found
 
 
 class Reader:
-    """Turns contexts into readings: the mean embedding of the words around.
+    """Turns a context into its reading: the mean of the known embeddings of its tokens.
 
-    :param table: numbered by the rows of the embeddings (see :meth:`ContextTable.with_rows`).
-    :param embeddings: *Shape:* (rows, dim)
+    Every occurrence of the word itself is left out. Contexts without a known token are dropped.
+
+    :ivar starts: where the contexts of each word start. *Shape:* (words + 1,)
+    :ivar sentence: the sentence of each context. *Shape:* (contexts,)
     """
 
-    def __init__(self, table: ContextTable, embeddings: Tensor) -> None:
-        device = embeddings.device
-        self.starts = table.starts
-        self.counts = torch.from_numpy(table.counts).to(device)
-        self._first = torch.from_numpy(table.starts[:-1].astype(np.int64)).to(device)
-        self._none = len(embeddings)
-        # One more row, of zeros, for words without an embedding and for the word itself.
-        self._embeddings = torch.cat([embeddings, embeddings.new_zeros(1, embeddings.shape[1])])
-        rows = np.where(table.numbers < 0, self._none, table.numbers).astype(np.int32)
-        self._rows = torch.from_numpy(rows).to(device)
-        self._left, self._right, self._place = (
-            torch.from_numpy(array.astype(np.int64)).to(device)
-            for array in (table.left, table.right, table.place)
-        )
-        self._known = torch.from_numpy(known_words(table).astype(np.float32)).to(device)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the readings are made."""
-        return self._embeddings.device
-
-    @property
-    def contexts(self) -> int:
-        """The number of contexts of all words."""
-        return len(self._left)
+    def __init__(self, prepared: PreparedContexts, words: Sequence[str], known: ContextEmbeddings) -> None:
+        self.device = known.matrix.device
+        # One more row, of zeros, for tokens without an embedding and for the word itself.
+        self._matrix = nn.functional.pad(known.matrix, (0, 0, 0, 1))
+        self._none = len(known.matrix)
+        self._rows = self._tensor(known.rows(prepared.vocabulary).astype(np.int32)[prepared.tokens])
+        asked = np.array([prepared.words[word] for word in words], dtype=np.int64)
+        counts = np.diff(prepared.starts)[asked]
+        chosen, owner = ragged(prepared.starts[asked], counts), np.repeat(np.arange(len(asked)), counts)
+        self._left = self._tensor(prepared.left[chosen])
+        self._lengths = self._tensor(prepared.right[chosen]) - self._left
+        self._own = self._tensor(known.rows(word_hashes(list(words)))[owner])
+        parts = torch.arange(len(owner), device=self.device).split(_CONTEXTS_AT_ONCE)
+        self._known = torch.cat([self._count_known(part) for part in parts])
+        kept = self._known.nonzero().squeeze(1)
+        self._left, self._lengths = self._left[kept], self._lengths[kept]
+        self._own, self._known = self._own[kept], self._known[kept]
+        self.sentence = prepared.sentence[chosen][kept.cpu().numpy()]
+        self.starts = offsets(np.bincount(owner[kept.cpu().numpy()], minlength=len(words)))
 
     def read(self, contexts: Tensor) -> Tensor:
-        """The readings of some contexts by number. *Shape:* (contexts, dim)"""
-        left, lengths = self._left[contexts], self._right[contexts] - self._left[contexts]
+        """The readings of contexts by number. *Shape:* (contexts, dim)"""
+        if not len(contexts):
+            return self._matrix.new_zeros(0, self._matrix.shape[1])
+        rows, starts = self._tokens(contexts)
+        summed = nn.functional.embedding_bag(rows, self._matrix, starts, mode="sum")
+        return summed / self._known[contexts, None]
+
+    def _tokens(self, contexts: Tensor) -> tuple[Tensor, Tensor]:
+        """The embedding rows of the tokens of contexts, and where each context starts."""
+        lengths = self._lengths[contexts]
         ends = lengths.cumsum(0)
-        total = int(ends[-1]) if len(ends) else 0
         starts = ends - lengths
-        places = torch.arange(total, device=self.device)
-        places -= torch.repeat_interleave(starts - left, lengths, output_size=total)
-        summed = nn.functional.embedding_bag(self._rows[places].long(), self._embeddings, starts, mode="sum")
-        # The word itself does not count; where it has an embedding, take it out of the sum again.
-        summed -= self._embeddings[self._rows[self._place[contexts]].long()]
-        return summed / self._known[contexts, None].to(summed.dtype)
+        total = int(ends[-1]) if len(ends) else 0
+        per_context = torch.stack([starts - self._left[contexts], self._own[contexts]])
+        shift, own = torch.repeat_interleave(per_context, lengths, dim=1, output_size=total)
+        rows = self._rows[torch.arange(total, device=self.device) - shift].long()
+        return torch.where(rows == own, self._none, rows), starts
 
-    def first_of(self, words: Tensor) -> Tensor:
-        """The number of each word's first context. *Shape:* (words,)"""
-        return self._first[words]
+    def _count_known(self, contexts: Tensor) -> Tensor:
+        rows, starts = self._tokens(contexts)
+        summed = nn.functional.pad((rows != self._none).cumsum(0), (1, 0))
+        return summed[starts + self._lengths[contexts]] - summed[starts]
 
-
-def _ordered(
-    words: int, owner: np.ndarray, left: np.ndarray, right: np.ndarray, place: np.ndarray, numbers: np.ndarray
-) -> ContextTable:
-    order = np.argsort(owner, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=words))]).astype(np.int64)
-    return ContextTable(numbers, left[order], right[order], place[order], starts)
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array).to(self.device)
 
 
-def _without_empty(table: ContextTable) -> ContextTable:
-    keep = known_words(table) > 0
-    if keep.all():
-        return table
-    words = len(table.starts) - 1
-    owner = np.repeat(np.arange(words), table.counts)[keep]
-    return _ordered(words, owner, table.left[keep], table.right[keep], table.place[keep], table.numbers)
+def _tokenize(
+    store: Store | Sentences, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Find the words and punctuation marks of sentences.
+
+    :return: the hash of each distinct token; the tokens as numbers into these; whether each is a word; where
+        each sentence starts among the tokens, and where among the words.
+    """
+    numbers: dict[int, int] = {}
+    tokens, is_word = [np.zeros(0, np.int32)], [np.zeros(0, np.bool_)]
+    sizes, word_sizes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    lower_case = store.settings.lower_case
+    with progress("Reading sentences", total=len(rows), unit="sentences") as bar:
+        for first in range(0, len(rows), _SENTENCES_AT_ONCE):
+            texts = store.sentences(rows[first : first + _SENTENCES_AT_ONCE])
+            found = split("\n".join(texts), lower_case=lower_case, sentences=False)
+            marks, mark_hashes = _marks(found, lower_case)
+            begins = np.concatenate([found.starts, marks])
+            order = np.argsort(begins)
+            hashes = np.concatenate([found.hashes, mark_hashes])[order]
+            values, inverse = np.unique(hashes, return_inverse=True)
+            known = [numbers.setdefault(value, len(numbers)) for value in values.tolist()]
+            tokens.append(np.array(known, dtype=np.int32)[inverse])
+            is_word.append(order < len(found.starts))
+            sizes.append(np.diff(np.searchsorted(begins[order], found.cuts)))
+            word_sizes.append(np.diff(found.offsets))
+            bar.advance(len(texts))
+    starts, word_starts = (offsets(np.concatenate(some)) for some in (sizes, word_sizes))
+    vocabulary = np.array(list(numbers), dtype=np.uint64)
+    return vocabulary, np.concatenate(tokens), np.concatenate(is_word), starts, word_starts
+
+
+def _marks(found: Words, lower_case: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The punctuation marks of a text: where they are, and the hash of each. *Shape:* (marks,) each"""
+    points = np.frombuffer(found.text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    points = np.minimum(points, np.uint32(ch.TABLE_SIZE - 1))
+    inside = np.zeros(len(points) + 1, dtype=np.int64)
+    inside[found.starts] += 1
+    inside[found.ends] -= 1
+    # As in the authors' program: a full stop ends a context, and double quotes have no embedding.
+    no_mark = np.isin(ch.kinds()[points], (ch.SPACE, ch.NEWLINE, ch.PERIOD, ch.QUOTE))
+    marks = np.flatnonzero((inside.cumsum()[:-1] == 0) & ~no_mark)
+    return marks, ch.mix(ch.hashes(lower_case)[points[marks]])
+
+
+def _marks_and_numbers(lm: LanguageModel) -> dict[str, int]:
+    """Vocabulary entries of one token in running text that are not letters alone: ``,`` ``1984`` ``20th``"""
+    special = set(lm.tokenizer.all_special_ids)
+    ids = [token for token in sorted(lm.tokenizer.get_vocab().values()) if token not in special]
+    texts = zip(lm.tokens.text_of(ids), ids, strict=True)
+    found = {text: token for text, token in texts if text.split() == [text] and not text.isalpha()}
+    pieces = lm.tokens.pieces_of(list(found))
+    return {text: token for (text, token), one in zip(found.items(), pieces, strict=True) if one == [token]}

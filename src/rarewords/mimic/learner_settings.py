@@ -1,36 +1,39 @@
-"""How a word is learned from what the model reads."""
+"""The settings of :class:`~rarewords.mimic.learner.WordLearner`, and the folders that keep them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from rarewords.errors import InputError
+from rarewords.files import read_json
 
+FORMAT = "rarewords.learner/1"
 READINGS = ("masked", "shown", "both")
+_REMOVED = {"attention": 0.0}  # settings of earlier versions, with the value at which they change nothing
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerSettings:
     """How a word is learned.
 
-    :param contexts: read at most so many contexts of a word.
-    :param length: cut each to so many tokens around the word.
-    :param reading: ``masked`` puts the mask in the word's place; ``shown`` keeps the word, the mask behind:
-        ``kumquat / [MASK]``; ``both`` takes the mean of the two, at twice the cost.
-    :param matrix: how far a reading is moved by the fitted matrix, from 0 (not at all) to 1.
-    :param spelling: the weight of the spelling beside the readings' 1, for a word that surely resembles.
-    :param resemblance: from here on the spelling has half its weight …
-    :param resemblance_width: … and so quickly it rises to all of it.
+    :param contexts: the number of contexts per word that are taken from a store, at most.
+    :param length: cut a context to this many tokens around the word.
+    :param reading: ``masked`` puts the mask in the word's place; ``shown`` keeps the word and puts the mask
+        behind it, ``kumquat / [MASK]``; ``both`` takes the mean of the two, at twice the cost.
+    :param matrix: how far the fitted matrix moves a reading, from 0 (not at all) to 1.
+    :param spelling: the weight of the spelling for a word that surely resembles a known one; readings have 1.
+    :param resemblance: the resemblance at which the spelling has half its weight.
+    :param resemblance_width: how quickly the weight rises around that point.
     :param temperature: of the softmax over resembling words.
     :param pieces: the weight of the one-token approximation of the pieces.
-    :param pieces_alone: its weight beside the spelling's 1 for a word without contexts.
-    :param attention: how much contexts count that agree with the pieces' approximation: a context weighs
-        ``exp(attention * cosine)``; 0: all count the same.
-    :param condense: so many gradient steps bring a vector nearer to what ``word / <vector>`` does
-        (:mod:`rarewords.ota.condense`).
-    :param scale: how far from the mean embedding, in units of what known words have.
+    :param pieces_alone: its weight for a word without contexts, where the spelling has 1.
+    :param condense: the number of gradient steps that bring a vector closer to what ``word / <vector>`` does
+        (:mod:`rarewords.ota.approximate`).
+    :param scale: the distance from the mean embedding, in units of the mean distance of known words.
     """
 
     contexts: int = 32
@@ -43,7 +46,6 @@ class LearnerSettings:
     temperature: float = 0.03
     pieces: float = 0.0
     pieces_alone: float = 0.5
-    attention: float = 0.0
     condense: int = 0
     scale: float = 1.0
 
@@ -54,7 +56,7 @@ class LearnerSettings:
             (self.length < 8, "length must be at least 8 tokens"),
             (not 0 <= self.matrix <= 1, "matrix must be from 0 to 1"),
             (min(self.spelling, self.pieces, self.pieces_alone) < 0, "weights must not be negative"),
-            (self.attention < 0 or self.condense < 0, "attention and condense must not be negative"),
+            (self.condense < 0, "condense must not be negative"),
             (self.resemblance_width <= 0, "resemblance_width must be above 0"),
             (self.temperature <= 0, "temperature must be above 0"),
             (self.scale <= 0, "scale must be above 0"),
@@ -65,8 +67,22 @@ class LearnerSettings:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> LearnerSettings:
-        """Settings from a saved file; unknown names are refused."""
-        unknown = sorted(set(values) - {field.name for field in fields(cls)})
+        """Settings from a saved file; unknown names are an error."""
+        kept = {name: value for name, value in values.items() if _REMOVED.get(name) != value}
+        unknown = sorted(set(kept) - {field.name for field in fields(cls)})
         if unknown:
-            raise InputError(f"unknown learner setting {unknown[0]!r}; was it written by a newer rarewords?")
-        return cls(**values)
+            raise InputError(f"unknown learner setting {unknown[0]!r}; another version of rarewords wrote it")
+        return cls(**kept)
+
+
+def is_learner(folder: str | Path) -> bool:
+    """Whether a folder holds a learner, as opposed to an attentive mimicking model."""
+    path = Path(folder) / "config.json"
+    return path.is_file() and read_json(path).get("format") == FORMAT
+
+
+def bundled_learner(fingerprint: str) -> Path | None:
+    """The learner that ships for the bundled language model, if that is the model."""
+    folder = Path(str(files("rarewords") / "assets" / "minilm-learner"))
+    fits = is_learner(folder) and read_json(folder / "config.json")["fingerprint"] == fingerprint
+    return folder if fits else None

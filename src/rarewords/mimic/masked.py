@@ -2,147 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from rarewords.corpus.characters import fold
 from rarewords.corpus.store import Store
 from rarewords.corpus.text import split
 from rarewords.errors import InputError
 from rarewords.progress import progress
 from rarewords.tokens import Tokens
 
-Span = tuple[str, int, int]
+Span = tuple[str, int, int]  # a sentence, and the characters of the word in it
 
 
 @dataclass(frozen=True)
 class MaskedContexts:
-    """The contexts of a list of words, each with the mask where the word stood.
+    """The contexts of some words, each with the mask where the word stood, those of a word together.
 
-    :param ids: the tokens of all contexts, special tokens included, end to end. *Shape:* (tokens,)
-    :param starts: where each context starts. *Shape:* (contexts + 1,)
-    :param blank: the place of the mask in each context. *Shape:* (contexts,)
-    :param word_starts: where each word's contexts start. *Shape:* (words + 1,)
+    :param words: a word may come more than once.
+    :param rows: the tokens of each context, special tokens included.
+    :param blank: the place of the mask in each. *Shape:* (contexts,)
+    :param counts: the number of contexts of each word. *Shape:* (words,)
     """
 
-    ids: np.ndarray
-    starts: np.ndarray
+    words: Sequence[str]
+    rows: list[np.ndarray]
     blank: np.ndarray
-    word_starts: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.blank)
-
-    @property
-    def counts(self) -> np.ndarray:
-        """The number of contexts of each word. *Shape:* (words,)"""
-        return np.diff(self.word_starts)
+    counts: np.ndarray
 
     @property
     def owner(self) -> np.ndarray:
         """The word of each context. *Shape:* (contexts,)"""
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
-    @property
-    def lengths(self) -> np.ndarray:
-        """The number of tokens of each context. *Shape:* (contexts,)"""
-        return np.diff(self.starts)
-
-    def rows(self, contexts: np.ndarray) -> np.ndarray:
-        """The tokens of contexts of one length. *Shape:* (contexts, length)"""
-        length = int(self.lengths[contexts[0]])
-        rows: np.ndarray = self.ids[self.starts[contexts][:, None] + np.arange(length)[None, :]]
-        return rows
-
 
 def contexts_of_words(
-    tokens: Tokens, store: Store, words: Sequence[str], *, limit: int | None = None, length: int = 64
+    tokens: Tokens, store: Store, words: Sequence[str], *, contexts: int | None = None, length: int = 64
 ) -> MaskedContexts:
     """The contexts of words in a store.
 
-    :param limit: at most so many contexts of each word.
-    :param length: cut a context to so many tokens around the mask.
+    :param contexts: at most this many per word.
+    :param length: cut a context to this many tokens around the mask.
     """
-    owners: list[np.ndarray] = []
-    found: list[tuple[np.ndarray, int]] = []
-    with progress("Reading contexts", total=None, unit="contexts") as bar:
-        for owner, spans in store.context_texts(words, limit):
+    owners = [np.zeros(0, np.int64)]
+    rows: list[np.ndarray] = []
+    blanks: list[int] = []
+    with progress("Reading contexts", unit="contexts") as bar:
+        for owner, spans in store.context_texts(words, contexts):
             owners.append(owner)
-            found += _encode(tokens, spans, length)
+            _encode(tokens, spans, length, rows, blanks)
             bar.advance(len(spans))
-    return _joined(len(words), np.concatenate([np.zeros(0, np.int64), *owners]), found)
+    owner = np.concatenate(owners)
+    order = np.argsort(owner, kind="stable")
+    counts = np.bincount(owner, minlength=len(words))
+    ordered = [rows[at] for at in order.tolist()]
+    return MaskedContexts(words, ordered, np.array(blanks, np.int64)[order], counts)
 
 
 def contexts_of_sentences(
-    tokens: Tokens, sentences: Mapping[str, Sequence[str]], *, length: int = 64
+    tokens: Tokens, sentences: Sequence[tuple[str, str]], *, length: int = 64
 ) -> MaskedContexts:
-    """Sentences given as text; each must contain its word, whose first occurrence is masked."""
-    spans = [_span(tokens, word, one) for word, own in sentences.items() for one in own]
-    owner = np.repeat(np.arange(len(sentences)), [len(own) for own in sentences.values()])
-    return _joined(len(sentences), owner.astype(np.int64), _encode(tokens, spans, length))
+    """One context for each pair of a word and a sentence; the word's first occurrence is masked."""
+    spans: list[Span] = []
+    for word, sentence in sentences:
+        text = split(sentence, lower_case=False, sentences=False).text
+        found = find_word(word, text, lower_case=tokens.lower_case)
+        if found is None:
+            raise InputError(f"the sentence {sentence[:60]!r} does not contain the word {word!r}")
+        spans.append((text, *found))
+    rows: list[np.ndarray] = []
+    blanks: list[int] = []
+    _encode(tokens, spans, length, rows, blanks)
+    words, counts = [word for word, _ in sentences], np.ones(len(rows), np.int64)
+    return MaskedContexts(words, rows, np.array(blanks, np.int64), counts)
 
 
 def find_word(word: str, sentence: str, *, lower_case: bool) -> tuple[int, int] | None:
-    """The characters of a word's first whole occurrence in a sentence."""
+    """The characters of a word's first whole occurrence in a sentence.
+
+    >>> find_word("cat", "a catalogue, a Cat.", lower_case=True)
+    (15, 18)
+    """
     found = split(sentence, lower_case=False, sentences=False)
-    wanted, text = (word.lower(), found.text.lower()) if lower_case else (word, found.text)
-    spans = zip(found.starts.tolist(), found.ends.tolist(), strict=True)
-    for start, end in spans:
+    # Folding keeps the places of characters, which str.lower does not ("İ" becomes two characters).
+    wanted, text = (fold(word), fold(found.text)) if lower_case else (word, found.text)
+    for start, end in zip(found.starts.tolist(), found.ends.tolist(), strict=True):
         if text[start:end] == wanted:
             return start, end
-    # A phrase, or a word our own splitting cuts differently: anywhere that is not inside another word.
-    start = text.find(wanted)
-    while start >= 0:
-        end = start + len(wanted)
-        before, after = text[start - 1 : start], text[end : end + 1]
-        if not (before.isalnum() or after.isalnum()):
-            return start, end
-        start = text.find(wanted, start + 1)
-    return None
+    # A phrase, or a word that our splitting cuts differently: anywhere that is not inside another word.
+    inside = re.search(rf"(?<![^\W_]){re.escape(wanted)}(?![^\W_])", text)
+    return inside.span() if inside else None
 
 
-def _span(tokens: Tokens, word: str, sentence: str) -> Span:
-    text = split(sentence, lower_case=False, sentences=False).text
-    found = find_word(word, text, lower_case=tokens.lower_case)
-    if found is None:
-        raise InputError(f"the sentence {_shortened(sentence)!r} does not contain the word {word!r}")
-    return text, *found
-
-
-def _shortened(text: str, limit: int = 60) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _encode(tokens: Tokens, spans: Iterable[Span], length: int) -> list[tuple[np.ndarray, int]]:
-    """Token ids and the mask's place for each sentence."""
-    spans = list(spans)
-    if not spans:
-        return []
+def _encode(
+    tokens: Tokens, spans: Sequence[Span], length: int, rows: list[np.ndarray], blanks: list[int]
+) -> None:
+    """Append the token ids and the place of the mask of each sentence."""
     mask, before, after = tokens.mask_token, *tokens.special_tokens
     texts = [text[:start] + mask + text[end:] for text, start, end in spans]
-    # The sentence may itself say "[MASK]": ours is the one behind those left of the word.
-    earlier = [text[:start].count(mask) for text, start, _ in spans]
+    encoded = tokens.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []
     mask_id = tokens.tokenizer.mask_token_id
     room = length - len(before) - len(after)
-    result = []
-    for ids, skipped in zip(
-        tokens.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"], earlier, strict=True
-    ):
-        blank = [place for place, token in enumerate(ids) if token == mask_id][skipped]
-        # As much on either side as there is, and where one side is short, more of the other.
+    for ids, (text, start, _) in zip(encoded, spans, strict=True):
+        # The sentence may itself say "[MASK]": ours comes after those to the left of the word.
+        blank = [place for place, token in enumerate(ids) if token == mask_id][text[:start].count(mask)]
+        # The same number of tokens on either side; if one side is short, more of the other.
         first = max(0, min(blank - room // 2, len(ids) - room))
-        cut = ids[first : first + room]
-        row = np.array([*before, *cut, *after], dtype=np.int32)
-        result.append((row, blank - first + len(before)))
-    return result
-
-
-def _joined(words: int, owner: np.ndarray, found: list[tuple[np.ndarray, int]]) -> MaskedContexts:
-    order = np.argsort(owner, kind="stable")
-    rows = [found[place][0] for place in order.tolist()]
-    blank = np.array([found[place][1] for place in order.tolist()], dtype=np.int64)
-    starts = np.cumsum([0, *(len(row) for row in rows)], dtype=np.int64)
-    ids = np.concatenate([np.zeros(0, np.int32), *rows])
-    word_starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=words))]).astype(np.int64)
-    return MaskedContexts(ids, starts, blank, word_starts)
+        rows.append(np.array([*before, *ids[first : first + room], *after], dtype=np.int32))
+        blanks.append(blank - first + len(before))

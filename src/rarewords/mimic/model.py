@@ -10,168 +10,133 @@ For a word with n-grams G and contexts C1..Ck::
     alpha    = sigmoid(w · [form; context] + b)
     vector   = alpha A context + (1 - alpha) form
 
-The sum over C' of (M v(C)) · (M v(C')) is v(C) · u with u = MᵀM S and S the sum of all v(C'). So attention
-over k contexts takes k dot products instead of k², and one product with MᵀM a word instead of k with M.
+With S the sum of all v(C'), the sum over C' of (M v(C)) · (M v(C')) is v(C) · u, u = MᵀM S, and the sum over
+all pairs is S · u. So attention over k contexts takes k dot products instead of k², and one product with MᵀM
+per word instead of k with M. The factor 1 / sqrt(d) cancels out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rarewords.mimic.batches import Reader
+from rarewords.mimic.ngrams import Bags
 from rarewords.mimic.settings import MimicSettings
 
 
 @dataclass(frozen=True)
 class WordBatch:
-    """Some words with their n-grams and contexts, without padding.
+    """Words with their n-grams and contexts, without padding.
 
     :param grams: n-gram numbers of all words, end to end. *Shape:* (n-grams,)
-    :param gram_starts: where each word's n-grams start. *Shape:* (words,)
-    :param has_form: whether the form counts. *Shape:* (words,)
-    :param readings: what each context says, v(C). *Shape:* (contexts, dim)
-    :param owner: the word of each context. *Shape:* (contexts,)
+    :param gram_starts: where the n-grams of each word start. *Shape:* (words,)
+    :param has_form: whether the form is visible. *Shape:* (words,)
+    :param readings: v(C) of all contexts, those of a word together. *Shape:* (contexts, dim)
+    :param counts: the number of contexts of each word. *Shape:* (words,)
     """
 
     grams: Tensor
     gram_starts: Tensor
     has_form: Tensor
     readings: Tensor
-    owner: Tensor
+    counts: Tensor
+
+    @classmethod
+    def of(
+        cls, grams: Bags, has_form: np.ndarray, reader: Reader, contexts: Tensor, counts: np.ndarray
+    ) -> WordBatch:
+        """Read the given contexts, those of a word together, and put everything on the reader's device."""
+        arrays = (grams.numbers, grams.starts[:-1], has_form, counts)
+        numbers, starts, visible, sizes = (torch.from_numpy(one).to(reader.device) for one in arrays)
+        return cls(numbers, starts, visible, reader.read(contexts), sizes)
 
 
 @dataclass(frozen=True)
 class Mimicked:
-    """Vectors and where they come from.
+    """Vectors and what they were made from.
 
     :param vectors: *Shape:* (words, dim)
-    :param context_share: alpha, 1 where there is no form, 0 where there is no context. *Shape:* (words,)
+    :param context_share: alpha; 1 for a word without form, 0 for a word without contexts. *Shape:* (words,)
+    :param gated: whether the word has both, so that the gate decided. *Shape:* (words,)
     :param weights: rho of each context. *Shape:* (contexts,)
     """
 
     vectors: Tensor
     context_share: Tensor
+    gated: Tensor
     weights: Tensor
 
 
 class FormContextModel(nn.Module):
     """Turns n-grams and contexts into vectors.
 
-    :param ngrams: the number of n-gram embeddings, the unknown one included.
+    :param ngrams: the number of n-gram embeddings, including the unknown one.
     """
 
     def __init__(self, settings: MimicSettings, *, dim: int, ngrams: int) -> None:
         super().__init__()
-        self.settings = settings
-        self.dim = dim
+        self.settings, self.dim = settings, dim
         if settings.form:
-            self.ngram_embeddings = nn.EmbeddingBag(ngrams, dim, mode="mean", sparse=True)
-            nn.init.uniform_(self.ngram_embeddings.weight, -0.5 / dim, 0.5 / dim)
+            self.ngram_embeddings = nn.EmbeddingBag(ngrams, dim, mode="mean")
+            nn.init.xavier_uniform_(self.ngram_embeddings.weight)
         if settings.context:
-            self.transform = nn.Parameter(torch.empty(dim, dim))  # A
-            if settings.reading:  # a reading is already a point among embeddings
-                nn.init.eye_(self.transform)
-            else:
-                nn.init.xavier_uniform_(self.transform)
-            if settings.attention:
-                self.compare = nn.Parameter(torch.empty(dim, dim))  # M
-                nn.init.xavier_uniform_(self.compare)
+            self.transform = nn.Parameter(nn.init.xavier_uniform_(torch.empty(dim, dim)))  # A
+        if settings.context and settings.attention:
+            self.compare = nn.Parameter(nn.init.xavier_uniform_(torch.empty(dim, dim)))  # M
         if settings.form and settings.context:
-            self.gate = nn.Linear(2 * dim, 1)
+            self.gate = nn.Linear(2 * dim, 1)  # w, b
+            nn.init.xavier_uniform_(self.gate.weight)
+            nn.init.zeros_(self.gate.bias)
 
     def forward(self, batch: WordBatch) -> Mimicked:
         """*Shape* of the vectors: (words, dim)"""
-        words = len(batch.gram_starts)
-        form = self._form(batch, words)
+        has_form = batch.has_form & self.settings.form
+        has_context = (batch.counts > 0) & self.settings.context
+        gated = has_form & has_context
+        form, (context, weights) = self._form(batch), self._context(batch)
+        share = has_context.to(form.dtype)
+        if self.settings.form and self.settings.context:
+            alpha = torch.sigmoid(self.gate(torch.cat([form, context], dim=-1))).squeeze(-1)
+            share = torch.where(gated, alpha, share)
+        read = context @ self.transform.T if self.settings.context else context
+        return Mimicked(share[:, None] * read + (1 - share)[:, None] * form, share, gated, weights)
+
+    def _form(self, batch: WordBatch) -> Tensor:
+        """*Shape:* (words, dim), zero for a word whose form is hidden"""
+        if not self.settings.form:
+            return batch.readings.new_zeros(len(batch.counts), self.dim)
+        weight, starts = self.ngram_embeddings.weight, batch.gram_starts
+        sparse = not weight.is_cuda  # only rows of the batch have a gradient; a GPU fills all rows as fast
+        form = nn.functional.embedding_bag(batch.grams, weight, starts, mode="mean", sparse=sparse)
+        return form * batch.has_form[:, None]
+
+    def _context(self, batch: WordBatch) -> tuple[Tensor, Tensor]:
+        """The context vector of each word and the weight of each context: (words, dim), (contexts,)"""
+        readings, counts = batch.readings, batch.counts
         if not self.settings.context:
-            return Mimicked(form, form.new_zeros(words), form.new_zeros(len(batch.owner)))
-        context, weights = self._context(batch, words)
-        read = context @ self.transform.T
-        counts = torch.bincount(batch.owner, minlength=words)
-        if not self.settings.form:
-            return Mimicked(read, (counts > 0).to(read.dtype), weights)
-        share = torch.sigmoid(self.gate(torch.cat([form, context], dim=-1))).squeeze(-1)
-        share = torch.where(counts > 0, share, torch.zeros_like(share))  # no context: form alone
-        share = torch.where(batch.has_form, share, torch.ones_like(share))
-        vectors = share[:, None] * read + (1 - share)[:, None] * form
-        return Mimicked(vectors, share, weights)
-
-    def _form(self, batch: WordBatch, words: int) -> Tensor:
-        if not self.settings.form:
-            return batch.readings.new_zeros(words, self.dim)
-        form: Tensor = self.ngram_embeddings(batch.grams, batch.gram_starts)
-        return torch.where(batch.has_form[:, None], form, torch.zeros_like(form))
-
-    def _context(self, batch: WordBatch, words: int) -> tuple[Tensor, Tensor]:
-        """The context vector of each word and the weight of each context."""
-        readings, owner = batch.readings, batch.owner
-        counts = torch.bincount(owner, minlength=words)
-        starts = counts.cumsum(0) - counts
+            return readings.new_zeros(len(counts), self.dim), readings.new_zeros(len(readings))
+        words = torch.arange(len(counts), device=counts.device)
+        owner = torch.repeat_interleave(words, counts, output_size=len(readings))
         if self.settings.attention:
-            summed = _bags(readings, readings.new_ones(len(readings)), starts)
-            scores = _Dots.apply(readings, summed @ (self.compare.T @ self.compare), owner, starts)
-            totals = _Sums.apply(scores, owner, starts)
-            # The total is a squared length; it is zero only where every context is empty.
-            weights = scores / totals.clamp_min(torch.finfo(totals.dtype).tiny)[owner]
+            summed = _sums(readings, readings.new_ones(len(readings)), counts)  # S
+            compared = summed @ (self.compare.T @ self.compare)  # u
+            total = (summed * compared).sum(-1).clamp_min(torch.finfo(readings.dtype).tiny)
+            # A lookup instead of an index: its gradient adds in a fixed order, also on a GPU.
+            scores = (readings * nn.functional.embedding(owner, compared)).sum(-1)
+            weights = scores / nn.functional.embedding(owner, total[:, None]).squeeze(-1)
         else:
-            weights = 1.0 / counts.to(readings.dtype)[owner]
-        return _WeightedSums.apply(readings, weights, owner, starts), weights
+            weights = 1 / counts.to(readings.dtype)[owner]
+        return _sums(readings, weights, counts), weights
 
 
-class _WeightedSums(torch.autograd.Function):
-    """The sum of a word's readings, each times its weight; readings themselves get no gradient.
-
-    Contexts of a word lie together, so a sum is one bag, without the scattered additions of ``index_add``.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, readings: Tensor, weights: Tensor, owner: Tensor, starts: Tensor) -> Tensor:
-        """*Shapes:* (contexts, dim), (contexts,), (contexts,), (words,) -> (words, dim)"""
-        ctx.save_for_backward(readings, owner)
-        return _bags(readings, weights, starts)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, None, None]:  # type: ignore[override]
-        readings, owner = ctx.saved_tensors
-        return None, (readings * gradient[owner]).sum(-1), None, None
-
-
-class _Dots(torch.autograd.Function):
-    """The dot product of each reading with its word's vector; readings themselves get no gradient."""
-
-    @staticmethod
-    def forward(ctx: Any, readings: Tensor, vectors: Tensor, owner: Tensor, starts: Tensor) -> Tensor:
-        """*Shapes:* (contexts, dim), (words, dim), (contexts,), (words,) -> (contexts,)"""
-        ctx.save_for_backward(readings, starts)
-        return (readings * vectors[owner]).sum(-1)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, None, None]:  # type: ignore[override]
-        readings, starts = ctx.saved_tensors
-        return None, _bags(readings, gradient, starts), None, None
-
-
-class _Sums(torch.autograd.Function):
-    """The sum of a word's numbers, always added in the same order: on a GPU ``index_add`` adds in any."""
-
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, owner: Tensor, starts: Tensor) -> Tensor:
-        """*Shapes:* (contexts,), (contexts,), (words,) -> (words,)"""
-        ctx.save_for_backward(owner)
-        return _bags(values[:, None], torch.ones_like(values), starts).squeeze(1)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
-        (owner,) = ctx.saved_tensors
-        return gradient[owner], None, None
-
-
-def _bags(readings: Tensor, weights: Tensor, starts: Tensor) -> Tensor:
-    """Weighted sums of readings that lie together. *Shape:* (words, dim)"""
+def _sums(readings: Tensor, weights: Tensor, counts: Tensor) -> Tensor:
+    """Weighted sums of the readings of each word. *Shape:* (words, dim)"""
     if not len(readings):
-        return readings.new_zeros(len(starts), readings.shape[1])
+        return readings.new_zeros(len(counts), readings.shape[1])
     every = torch.arange(len(readings), device=readings.device)
+    starts = counts.cumsum(0) - counts
     return nn.functional.embedding_bag(every, readings, starts, mode="sum", per_sample_weights=weights)

@@ -1,4 +1,4 @@
-"""Character n-grams of words, and the table of those worth an embedding."""
+"""Character n-grams of words, and the table of those that have an embedding."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rarewords.corpus.columns import offsets, ragged
 from rarewords.errors import InputError
 
 START, END = "^", "$"
@@ -26,20 +27,15 @@ def ngrams(word: str, shortest: int = 3, longest: int = 5) -> list[str]:
 
 @dataclass(frozen=True)
 class Bags:
-    """A list of number lists, end to end: list ``i`` is ``numbers[starts[i] : starts[i + 1]]``."""
+    """Lists of numbers, end to end: list ``i`` is ``numbers[starts[i] : starts[i + 1]]``."""
 
     numbers: np.ndarray
     starts: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
     def take(self, rows: np.ndarray) -> Bags:
         """Some of the lists, in this order."""
         lengths = self.starts[rows + 1] - self.starts[rows]
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        places = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.starts[rows], lengths)
-        return Bags(self.numbers[places], starts)
+        return Bags(self.numbers[ragged(self.starts[rows], lengths)], offsets(lengths))
 
 
 class NgramTable:
@@ -50,33 +46,29 @@ class NgramTable:
         self.shortest, self.longest = shortest, longest
         self._numbers = {gram: number for number, gram in enumerate(self.known, 1)}
         if len(self._numbers) != len(self.known):
-            raise InputError("the table of n-grams holds one twice; the mimic model is damaged")
+            raise InputError("the table of n-grams lists an n-gram twice; the mimic model is damaged")
 
     @classmethod
     def from_words(
         cls, words: Iterable[str], *, shortest: int = 3, longest: int = 5, threshold: int = 4, limit: int = 0
     ) -> NgramTable:
-        """Keep the n-grams that at least ``threshold`` of the words contain, at most ``limit`` of them."""
+        """Keep n-grams that at least ``threshold`` words contain; the ``limit`` most common, 0 for all."""
         counts: Counter[str] = Counter()
         for word in words:
             counts.update(set(ngrams(word, shortest, longest)))
-        kept = [(gram, count) for gram, count in counts.items() if count >= threshold]
-        kept.sort(key=lambda pair: (-pair[1], pair[0]))
-        return cls([gram for gram, _ in (kept[:limit] if limit else kept)], shortest, longest)
+        kept = [(-count, gram) for gram, count in counts.items() if count >= threshold]
+        return cls([gram for _, gram in sorted(kept)[: limit or None]], shortest, longest)
 
     def __len__(self) -> int:
-        """The number of embeddings, the unknown one included."""
+        """The number of embeddings, including the unknown one."""
         return len(self.known) + 1
 
     def bags(self, words: Sequence[str]) -> Bags:
-        """The n-gram numbers of each word; a word always has at least one, perhaps the unknown."""
+        """The n-gram numbers of each word; a word always has at least one, if only the unknown."""
         lists = [
             [self._numbers.get(gram, UNKNOWN) for gram in ngrams(word, self.shortest, self.longest)]
             or [UNKNOWN]
             for word in words
         ]
-        starts = np.concatenate([[0], np.cumsum([len(numbers) for numbers in lists], dtype=np.int64)])
-        flat = np.fromiter(
-            (number for numbers in lists for number in numbers), np.int64, count=int(starts[-1])
-        )
-        return Bags(flat, starts.astype(np.int64))
+        numbers = np.array([number for one in lists for number in one], dtype=np.int64)
+        return Bags(numbers, offsets(np.array([len(one) for one in lists], dtype=np.int64)))

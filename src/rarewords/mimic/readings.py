@@ -1,32 +1,38 @@
 """Contexts read by the language model itself.
 
-Put the mask where a word stood and ask the model what it expects there. The answer, a distribution over the
-words it knows, is turned back into a vector: the mean of their embeddings, each as heavy as it is probable::
+Put the mask where a word stood and ask the model what it expects there. The answer is a distribution over the
+words it knows; the reading is the expected embedding::
 
     reading(C) = sum over known words t of p(t | C) e(t)
 
-With ``shown`` the word itself stays in its sentence and the mask comes behind a slash, ``a kumquat / [MASK]
-tree``: the model then expects a word that fits the place and what it knows of the pieces.
+With ``shown`` the word stays in its sentence and the mask follows behind a slash, ``a kumquat / [MASK]
+tree``: the model then expects a word that fits both the place and what it knows about the pieces.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from rarewords.corpus.store import Store
+from rarewords.engine import Engine, LocalEngine
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
-from rarewords.mimic.masked import MaskedContexts
+from rarewords.mimic.masked import MaskedContexts, contexts_of_words
 from rarewords.progress import progress
+from rarewords.stages import Stages, key_of
 from rarewords.vectors import WordVectors
+from rarewords.worker import ModelReference
 
-_TOKENS_ON_CPU = 4096
-_READINGS_AT_ONCE = 65_536
-_TOKENS_ON_GPU = 131_072
+_TOKENS_ON_CPU, _TOKENS_ON_GPU = 4096, 131_072  # per batch
+# Every chunk takes a pass over the store and batches of its own; small chunks leave a GPU waiting.
+_WORDS_AT_ONCE, _WORDS_AT_ONCE_ON_GPU = 1024, 16_384
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,7 @@ class KnownWords:
     :param ids: their token ids. *Shape:* (words,)
     :param embeddings: float32. *Shape:* (words, dim)
     :param mean: their mean. *Shape:* (dim,)
-    :param spread: how far from the mean they are on average.
+    :param spread: their mean distance from it.
     """
 
     ids: Tensor
@@ -48,29 +54,27 @@ class KnownWords:
     def of(cls, lm: LanguageModel) -> KnownWords:
         """The whole words of a model's vocabulary."""
         if not lm.whole_words:
-            raise InputError(
-                f"{lm.name} has no whole words in its vocabulary, so nothing can be read with it"
-            )
+            raise InputError(f"{lm.name} has no whole words in its vocabulary, so it cannot read contexts")
         ids = torch.tensor(sorted(lm.whole_words.values()), device=lm.device)
         embeddings = lm.embeddings[ids].float()
         mean = embeddings.mean(0)
         return cls(ids, embeddings, mean, float((embeddings - mean).norm(dim=1).mean()))
 
     def directions(self, vectors: Tensor) -> Tensor:
-        """From the mean towards each vector, of length one; zero for the mean itself. *Shape:* (n, dim)"""
+        """Unit vectors from the mean towards each vector; zero for the mean itself. *Shape:* (n, dim)"""
         centred = vectors.to(self.mean.device, torch.float32) - self.mean
         unit: Tensor = centred / centred.norm(dim=1, keepdim=True).clamp_min(1e-9)
         return unit
 
     def at(self, directions: Tensor, scale: float) -> Tensor:
-        """Vectors in these directions, ``scale`` times a known word's way from the mean. *Shape:* (n, dim)"""
+        """Vectors in these directions, at ``scale`` times the spread from the mean. *Shape:* (n, dim)"""
         lengths = directions.norm(dim=1, keepdim=True).clamp_min(1e-9)
         vectors: Tensor = self.mean + directions / lengths * (scale * self.spread)
         return vectors
 
 
 def lengthened(lm: LanguageModel, vectors: WordVectors, scale: float) -> WordVectors:
-    """Vectors brought to ``scale`` times a known word's way from the mean embedding; 0 leaves them."""
+    """Vectors moved to ``scale`` times a known word's distance from the mean embedding; 0 leaves them."""
     if not scale:
         return vectors
     known = KnownWords.of(lm)
@@ -79,158 +83,137 @@ def lengthened(lm: LanguageModel, vectors: WordVectors, scale: float) -> WordVec
 
 
 @torch.no_grad()
-def read(
-    lm: LanguageModel,
-    known: KnownWords,
-    contexts: MaskedContexts,
-    *,
-    shown: Sequence[Sequence[int]] | None = None,
-    forbidden: Sequence[int] | None = None,
-) -> Tensor:
+def read(lm: LanguageModel, known: KnownWords, contexts: MaskedContexts, reading: str = "masked") -> Tensor:
     """The reading of every context, on the model's device; half precision on a GPU. *Shape:* (contexts, dim)
 
-    :param shown: for each word the tokens put before the mask.
-    :param forbidden: for each word the token that must not be expected. A word the model knows would find
-        itself; forbidden, it is read as a word that is not in the vocabulary.
+    :param reading: ``masked``, ``shown``, the mean of ``both``, or ``forbidden``: masked, and the word itself
+        must not be expected. A word the model knows would find itself; forbidden, it is read like a rare one.
     """
+    if reading == "both":
+        return (read(lm, known, contexts, "masked") + read(lm, known, contexts, "shown")) / 2
+    if reading == "shown":
+        contexts = _with_words(lm, contexts)
     kept = torch.float16 if lm.device.type == "cuda" else torch.float32
-    readings = torch.zeros(len(contexts), lm.dim, device=lm.device, dtype=kept)
-    owner = contexts.owner
+    readings = torch.zeros(len(contexts.rows), lm.dim, device=lm.device, dtype=kept)
     column = None
-    if forbidden is not None:
-        column = torch.searchsorted(known.ids, torch.tensor(forbidden, device=lm.device))
-    with progress("Reading", total=len(contexts), unit="contexts") as bar:
-        for part, ids, blank in _batches(lm, contexts, shown):
-            logits = _blank_logits(lm, ids, blank)[:, known.ids].float()
+    if reading == "forbidden":
+        own = np.array([lm.whole_words[word] for word in contexts.words])[contexts.owner]
+        column = torch.searchsorted(known.ids, torch.from_numpy(own).to(lm.device))
+    with progress("Reading", total=len(contexts.rows), unit="contexts") as bar:
+        for part, ids, blank in _batches(lm, contexts):
+            # Rounding to bfloat16 moves a reading by less than one context differs from the next.
+            with torch.autocast(lm.device.type, dtype=torch.bfloat16, enabled=lm.device.type == "cuda"):
+                logits = lm.logits_at(lm.embed(ids), blank)
+            logits = logits[:, known.ids].float()
             if column is not None:
-                own = column[torch.from_numpy(owner[part]).to(lm.device)]
-                logits.scatter_(1, own[:, None], float("-inf"))
-            expected = torch.softmax(logits, dim=-1) @ known.embeddings
-            readings[torch.from_numpy(part).to(lm.device)] = expected.to(kept)
+                logits.scatter_(1, column[part][:, None], float("-inf"))
+            readings[part] = (torch.softmax(logits, dim=-1) @ known.embeddings).to(kept)
             bar.advance(len(part))
     return readings
 
 
-def _blank_logits(lm: LanguageModel, ids: Tensor, blank: Tensor) -> Tensor:
-    # Rounding to bfloat16 moves a reading by less than one context differs from the next.
-    with torch.autocast(lm.device.type, dtype=torch.bfloat16, enabled=lm.device.type == "cuda"):
-        return lm.logits_at(lm.embed(ids), blank)
+def _with_words(lm: LanguageModel, contexts: MaskedContexts) -> MaskedContexts:
+    """The contexts with their words and a slash before the mask; without them where they do not fit."""
+    shown = [np.array([*own, *lm.pieces("/")], np.int32) for own in lm.tokens.pieces_of(contexts.words)]
+    rows, blank = list(contexts.rows), contexts.blank.copy()
+    for at, (row, word) in enumerate(zip(contexts.rows, contexts.owner.tolist(), strict=True)):
+        if len(row) + len(shown[word]) <= lm.max_length:
+            rows[at] = np.concatenate([row[: blank[at]], shown[word], row[blank[at] :]])
+            blank[at] += len(shown[word])
+    return replace(contexts, rows=rows, blank=blank)
 
 
-def _batches(
-    lm: LanguageModel, contexts: MaskedContexts, shown: Sequence[Sequence[int]] | None
-) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
-    """Contexts of one length together: which, their tokens and the place of the mask."""
-    owner = contexts.owner
-    slash = lm.pieces("/") if shown is not None else []
-    put = [np.array([*tokens, *slash], dtype=np.int64) for tokens in shown] if shown is not None else []
-    more = (
-        np.array([len(tokens) for tokens in put], dtype=np.int64)[owner] if put else np.zeros(len(owner), int)
-    )
-    lengths = contexts.lengths + more
-    order = np.lexsort((more, lengths))
+def _batches(lm: LanguageModel, contexts: MaskedContexts) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Contexts of one length together: their numbers, their tokens and the place of the mask in each.
+
+    *Shapes:* (batch,), (batch, length), (batch,)
+    """
+    lengths = np.array([len(row) for row in contexts.rows], dtype=np.int64)
+    order = np.argsort(lengths, kind="stable")
     budget = _TOKENS_ON_CPU if lm.device.type == "cpu" else _TOKENS_ON_GPU
-    # A batch has one length and, with shown words, one number of tokens put in: plain array code builds it.
-    bounds = np.flatnonzero((np.diff(lengths[order]) != 0) | (np.diff(more[order]) != 0)) + 1
-    for group in np.split(order, bounds):
-        if not len(group):
-            continue
-        length = int(lengths[group[0]])
-        if length > lm.max_length:
-            raise InputError(f"a context of {length} tokens is too long for {lm.name}")
-        for first in range(0, len(group), max(1, budget // length)):
-            part = group[first : first + max(1, budget // length)]
-            rows, blank = contexts.rows(part), contexts.blank[part]
-            if put:
-                rows = _with_words(rows, blank, np.stack([put[word] for word in owner[part].tolist()]))
-                blank = blank + int(more[part[0]])
-            ids = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.int64)).to(lm.device)
-            yield part, ids, torch.from_numpy(blank).to(lm.device)
+    for group in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1) if len(order) else []:
+        size = max(1, budget // int(lengths[group[0]]))
+        for first in range(0, len(group), size):
+            part = group[first : first + size]
+            ids = np.stack([contexts.rows[at] for at in part.tolist()]).astype(np.int64)
+            numbers, rows, blank = (
+                torch.from_numpy(one).to(lm.device) for one in (part, ids, contexts.blank[part])
+            )
+            yield numbers, rows, blank
 
 
-def _with_words(rows: np.ndarray, blank: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """Rows with tokens put in before the mask.
+def pool(readings: Tensor, counts: np.ndarray, known: KnownWords) -> Tensor:
+    """The mean reading of each word; the mean embedding for a word without contexts.
 
-    *Shapes:* (rows, length), (rows,), (rows, more) -> (rows, length + more)
+    :param readings: those of a word together. *Shape:* (contexts, dim)
+    :param counts: the number of contexts of each word. *Shape:* (words,)
+    :return: *Shape:* (words, dim)
     """
-    count, length = rows.shape
-    more = words.shape[1]
-    place = np.arange(length + more)[None, :]
-    inside = (place >= blank[:, None]) & (place < blank[:, None] + more)
-    result = np.zeros((count, length + more), dtype=np.int64)
-    result[~inside] = rows.ravel()
-    result[inside] = words.ravel()
-    return result
-
-
-def pool(
-    readings: Tensor,
-    known: KnownWords,
-    contexts: MaskedContexts,
-    limit: int | None = None,
-    *,
-    judge: Tensor | None = None,
-    attention: float = 0.0,
-) -> Tensor:
-    """The mean reading of each word; the mean of all words where it has no context. *Shape:* (words, dim)
-
-    :param limit: use only the first so many contexts of each word.
-    :param judge: vectors that say which contexts count. *Shape:* (words, dim)
-    :param attention: how much: contexts weigh ``exp(attention * cosine)`` of their reading and the judge.
-    """
-    owner = torch.from_numpy(contexts.owner).to(readings.device)
-    counts = torch.from_numpy(contexts.counts).to(readings.device)
-    if limit is not None:
-        first = torch.from_numpy(contexts.word_starts[:-1]).to(readings.device)
-        used = torch.arange(len(owner), device=readings.device) - first[owner] < limit
-        owner, readings, counts = owner[used], readings[used], counts.clamp(max=limit)
-    weights = torch.ones(len(readings), device=readings.device)
-    if judge is not None and attention:
-        weights = (attention * _agreement(readings, known, judge, owner)).exp()
-    sums = _summed(readings, weights, counts)
-    total = _summed(weights[:, None], torch.ones_like(weights), counts)
-    return torch.where((counts > 0)[:, None], sums / total.clamp_min(1e-9), known.mean)
-
-
-def weighted_mean(readings: Tensor, known: KnownWords, judge: Tensor | None, attention: float) -> Tensor:
-    """:func:`pool` for the readings of one word. *Shapes:* (contexts, dim), (dim,) -> (dim,)"""
     if not len(readings):
-        return known.mean
-    if judge is None or not attention:
-        return readings.float().mean(0)
-    owner = torch.zeros(len(readings), dtype=torch.long, device=readings.device)
-    weights = torch.softmax(attention * _agreement(readings, known, judge[None], owner), dim=0)
-    return weights @ readings.float()
+        return known.mean.repeat(len(counts), 1)
+    numbers = torch.from_numpy(counts).to(readings.device)
+    every = torch.arange(len(readings), device=readings.device)
+    # Unlike index_add on a GPU, this always adds in the same order.
+    starts = numbers.cumsum(0) - numbers
+    sums = torch.nn.functional.embedding_bag(every, readings.float(), starts, mode="sum")
+    return torch.where((numbers > 0)[:, None], sums / numbers.clamp_min(1)[:, None], known.mean)
 
 
-def _agreement(readings: Tensor, known: KnownWords, judge: Tensor, owner: Tensor) -> Tensor:
-    """The cosine of each reading and its word's judge, both seen from the mean. *Shape:* (contexts,)"""
-    judged = known.directions(judge)
-    found = [
-        (known.directions(part) * judged[of]).sum(-1)
-        for part, of in zip(readings.split(_READINGS_AT_ONCE), owner.split(_READINGS_AT_ONCE), strict=True)
-    ]
-    return torch.cat(found) if found else readings.new_zeros(0, dtype=torch.float32)
+def read_store(
+    lm: LanguageModel,
+    words: Sequence[str],
+    store: Store,
+    reading: str,
+    contexts: int,
+    length: int,
+    stages: Stages | None = None,
+    engine: Engine | None = None,
+) -> tuple[Tensor, np.ndarray]:
+    """The mean reading of words in a store, and their numbers of contexts. *Shapes:* (words, dim), (words,)
 
-
-def _summed(rows: Tensor, weights: Tensor, counts: Tensor) -> Tensor:
-    """Weighted sums of rows that lie together, always added in the same order, which ``index_add`` is not.
-
-    *Shapes:* (rows, dim), (rows,), (words,) -> (words, dim)
+    :param contexts: read at most this many per word, each cut to ``length`` tokens.
     """
-    if not len(rows):
-        return torch.zeros(len(counts), rows.shape[1], device=rows.device)
-    starts, every = counts.cumsum(0) - counts, torch.arange(len(rows), device=rows.device)
-    return torch.nn.functional.embedding_bag(
-        every, rows.float(), starts, mode="sum", per_sample_weights=weights
-    )
+    size = _WORDS_AT_ONCE if engine or lm.device.type == "cpu" else _WORDS_AT_ONCE_ON_GPU
+    chunks = [list(words[at : at + size]) for at in range(0, max(1, len(words)), size)]
+    model = lm if engine is None else ModelReference.of(lm, engine)
+    task = partial(_read_chunk, model, store.path.resolve(), reading, contexts, length, stages)
+    parts: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    with progress("Reading", total=len(words), unit="words") as bar:
+        for number, part in (engine or LocalEngine(1)).map(task, chunks):
+            parts[number] = part
+            bar.advance(len(chunks[number]))
+    readings, counts = zip(*(parts[number] for number in sorted(parts)), strict=True)
+    return torch.from_numpy(np.concatenate(readings)).to(lm.device), np.concatenate(counts)
+
+
+def _read_chunk(
+    model: LanguageModel | ModelReference,
+    path: Path,
+    reading: str,
+    contexts: int,
+    length: int,
+    stages: Stages | None,
+    words: list[str],
+) -> tuple[np.ndarray, np.ndarray]:
+    lm = model if isinstance(model, LanguageModel) else model.load()
+    store = Store.open(path)
+
+    def make() -> dict[str, np.ndarray]:
+        known = KnownWords.of(lm)
+        masked = contexts_of_words(lm.tokens, store, words, contexts=contexts, length=length)
+        pooled = pool(read(lm, known, masked, reading), masked.counts, known)
+        return {"reading": pooled.cpu().numpy(), "counts": masked.counts}
+
+    key = key_of(lm.fingerprint, store.key, reading, contexts, length, words)
+    found = make() if stages is None else stages.arrays("readings", key, make)
+    return found["reading"], found["counts"]
 
 
 def shares(readings: Tensor, known: KnownWords, vector: Tensor) -> Tensor:
-    """How much each reading of one word moved it towards its vector; they add up to one. *Shape:* (contexts,)
+    """How much each reading of one word moves it towards its vector; they add up to one. *Shape:* (contexts,)
 
-    This is attention as in attentive mimicking with the vector as the judge: a context counts by its dot
-    product with what all of them say together.
+    This is the attention of attentive mimicking with the vector as the judge: a context counts by the dot
+    product of its reading and what all of them say together.
     """
     agreement = ((readings.float() - known.mean) @ (vector - known.mean)).clamp_min(0)
     total = agreement.sum()

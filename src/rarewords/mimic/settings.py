@@ -1,52 +1,50 @@
-"""What a mimic model is and how it is trained, with the paper's presets."""
+"""Settings of attentive mimicking with the paper's presets, and the files of a trained model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from rarewords.errors import InputError
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
 
-LOSSES = ("squared", "cosine")
+from rarewords.errors import InputError
+from rarewords.files import read_json
 
 
 @dataclass(frozen=True, kw_only=True)
 class MimicSettings:
-    """Settings of an attentive mimicking model; the defaults are the paper's AM.
+    """What a mimic model consists of and how it is trained; the defaults are the paper's AM.
 
-    :param form: learn from the spelling.
-    :param context: learn from the sentences.
-    :param reading: let the language model read the contexts (:mod:`rarewords.mimic.readings`) instead of
-        taking the mean of their words' embeddings; A then starts as the identity (not in the paper).
-    :param attention: weigh contexts by how much they resemble the others; otherwise all count the same.
-    :param ngram_min: the shortest character n-gram, boundary marks included.
-    :param ngram_max: the longest.
-    :param ngram_threshold: an n-gram is kept when that many training words contain it.
-    :param ngram_limit: keep at most this many n-grams, those of the most training words; 0 keeps all.
-    :param ngram_dropout: the share of a word's n-grams left out of each training instance.
-    :param form_dropout: the share of training instances that get no form at all (not in the paper).
-    :param contexts_min: the fewest contexts drawn for a training instance.
-    :param contexts_max: the most.
-    :param skip_frequent: leave the so many most frequent words out of every context (not in the paper).
-    :param centre: learn vectors as differences from the mean embedding (not in the paper).
-    :param scale: bring inferred vectors to this length, measured from the mean embedding in units of the
-        embeddings' own; 0 leaves them as the model gives them (as in the paper). Least squares makes a vector
-        the shorter the less sure it is, and short vectors say little to the language model.
-    :param pieces: the weight, beside the model's 1, of what the language model knows by the word's pieces:
-        their one-token approximation, added to the vectors once both have the same length (not in the paper).
-    :param pieces_alone: that weight for a word without contexts, which may well be a misspelling.
-    :param loss: ``squared`` distance to the true vector (the paper's), or ``cosine``: only the direction from
-        the mean embedding counts, as where vectors are brought to one length anyway.
-    :param min_count: train on words that occur at least that often.
-    :param copies_per_count: a word has one training instance an epoch for each so many occurrences …
+    :param form: use the spelling.
+    :param context: use the contexts.
+    :param attention: weigh contexts by their similarity to each other; otherwise all have the same weight.
+    :param punctuation: count punctuation marks and numbers among the words of a context.
+    :param ngram_min: length of the shortest character n-gram, boundary marks included.
+    :param ngram_max: length of the longest.
+    :param ngram_threshold: give an embedding to n-grams that at least N frequent words of the text contain.
+    :param ngram_limit: keep only the N n-grams that most words contain; 0 keeps all.
+    :param ngram_dropout: share of n-grams to drop from each training instance.
+    :param form_dropout: share of training instances whose form is hidden (not in the paper).
+    :param contexts_min: the smallest number of contexts to draw for a training instance.
+    :param contexts_max: the largest.
+    :param scale: bring inferred vectors to N times the usual distance from the mean embedding (not in the
+        paper); 0 leaves them as the model gives them. Least squares shortens a vector the less certain it is,
+        and the language model hardly reacts to short vectors.
+    :param min_count: train on words that occur at least N times.
+    :param copies_per_count: a word has one training instance per epoch for every N occurrences, …
     :param copies_max: … but at most this many.
+    :param held_out: share of the words to measure the cosine on instead of training on them.
     """
 
     form: bool = True
     context: bool = True
-    reading: bool = False
     attention: bool = True
+    punctuation: bool = True
     ngram_min: int = 3
     ngram_max: int = 5
     ngram_threshold: int = 4
@@ -55,97 +53,98 @@ class MimicSettings:
     form_dropout: float = 0.0
     contexts_min: int = 1
     contexts_max: int = 64
-    skip_frequent: int = 0
-    centre: bool = False
     scale: float = 0.0
-    pieces: float = 0.0
-    pieces_alone: float = 0.0
-    loss: str = "squared"
     min_count: int = 100
     copies_per_count: int = 100
     copies_max: int = 5
     epochs: int = 10
     batch_size: int = 64
     learning_rate: float = 0.01
-    final_learning_rate: float = 0.01
     held_out: float = 0.0
     seed: int = 0
 
     def __post_init__(self) -> None:
-        problems = [
-            (not (self.form or self.context), "form and context cannot both be off"),
-            (self.reading and not self.context, "reading is a way to use contexts; context is off"),
-            (self.reading and not self.centre, "reading needs centre: readings differ little from the mean"),
-            (not 1 <= self.ngram_min <= self.ngram_max, "ngram_min must be from 1 to ngram_max"),
-            (self.ngram_threshold < 1, "ngram_threshold must be at least 1"),
-            (self.ngram_limit < 0, "ngram_limit must be at least 0"),
-            (not 0 <= self.ngram_dropout < 1, "ngram_dropout must be from 0 to below 1"),
-            (not 0 <= self.form_dropout < 1, "form_dropout must be from 0 to below 1"),
-            (not 1 <= self.contexts_min <= self.contexts_max, "contexts_min must be from 1 to contexts_max"),
-            (self.skip_frequent < 0, "skip_frequent must be at least 0"),
-            (self.scale < 0, "scale must be at least 0"),
-            (min(self.pieces, self.pieces_alone) < 0, "weights of pieces must be at least 0"),
-            (
-                (self.pieces > 0 or self.pieces_alone > 0) and not self.scale,
-                "pieces are added to vectors of one length; set a scale as well",
-            ),
-            (self.loss not in LOSSES, f"loss must be one of {', '.join(LOSSES)}"),
-            (self.min_count < 1, "min_count must be at least 1"),
-            (self.copies_per_count < 1 or self.copies_max < 1, "copies must be at least 1"),
-            (self.epochs < 1 or self.batch_size < 1, "epochs and batch_size must be at least 1"),
-            (self.learning_rate <= 0 or self.final_learning_rate <= 0, "learning rates must be above 0"),
-            (not 0 <= self.held_out < 0.9, "held_out must be from 0 to below 0.9"),
-        ]
-        for wrong, reason in problems:
+        zero_or_more = ("ngram_limit", "scale", "seed")
+        counts = ("min_count", "copies_per_count", "copies_max", "epochs", "batch_size")
+        one_or_more = ("ngram_min", "ngram_threshold", "contexts_min", *counts)
+        shares = ("ngram_dropout", "form_dropout", "held_out")
+        problems = {
+            "form and context cannot both be off": not (self.form or self.context),
+            "ngram_max must not be below ngram_min": self.ngram_max < self.ngram_min,
+            "contexts_max must not be below contexts_min": self.contexts_max < self.contexts_min,
+            "learning_rate must be above 0": self.learning_rate <= 0,
+            **{f"{name} must be at least 0": getattr(self, name) < 0 for name in zero_or_more},
+            **{f"{name} must be at least 1": getattr(self, name) < 1 for name in one_or_more},
+            **{f"{name} must be from 0 to below 1": not 0 <= getattr(self, name) < 1 for name in shares},
+        }
+        for reason, wrong in problems.items():
             if wrong:
                 raise InputError(f"mimic settings: {reason}")
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as JSON can hold them."""
+        """The settings as JSON holds them."""
         return asdict(self)
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> MimicSettings:
-        """Settings from a saved file; unknown names are refused."""
-        known = {field.name for field in fields(cls)}
-        unknown = sorted(set(values) - known)
-        if unknown:
-            raise InputError(f"unknown mimic setting {unknown[0]!r}; was it written by a newer rarewords?")
-        return cls(**values)
 
-
-_PRESETS: dict[str, dict[str, Any]] = {
-    "am": {},
-    "am+context": {"contexts_min": 8, "ngram_dropout": 0.1},
-    # Chosen on WNLaMPro dev: contexts count more, and what the pieces say is not thrown away.
-    "am+pieces": {
-        "contexts_min": 8,
-        "ngram_dropout": 0.3,
-        "form_dropout": 0.5,
-        "loss": "cosine",
-        "learning_rate": 0.005,
-        "final_learning_rate": 0.0005,
-        "epochs": 5,
-        "scale": 2.0,
-        "pieces": 0.6,
-        "pieces_alone": 0.2,
-    },
-    # The paper's model over readings; learned from words of one piece, whose readings may not be themselves.
-    "am+readings": {
-        "reading": True,
-        "centre": True,
-        "scale": 1.0,
-        "ngram_dropout": 0.1,
-        "form_dropout": 0.3,
-        "contexts_max": 16,
-        "learning_rate": 0.001,
-        "final_learning_rate": 0.0001,
-    },
+PRESETS: dict[str, MimicSettings] = {
+    "am": MimicSettings(),
+    "am+context": MimicSettings(contexts_min=8, ngram_dropout=0.1),
 }
 
 
 def preset(name: str, **changes: Any) -> MimicSettings:
-    """The settings of a preset, some changed: ``preset("am+context", epochs=5)``."""
-    if name not in _PRESETS:
-        raise InputError(f"no mimic preset {name!r}; there are readings, {', '.join(_PRESETS)}")
-    return replace(MimicSettings(**_PRESETS[name]), **changes)
+    """The settings of a preset with some changes: ``preset("am+context", epochs=5)``."""
+    if name not in PRESETS:
+        raise InputError(f"no mimic preset {name!r}; use {' or '.join(PRESETS)}")
+    return replace(PRESETS[name], **changes)
+
+
+FORMAT, _OLD_FORMAT = "rarewords.mimic/2", "rarewords.mimic/1"
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], *, packed: bool) -> None:
+    """Write tensors; ``packed`` stores matrices as int8, ``matrix ≈ numbers * scale`` of the row."""
+    kept = {}
+    for name, tensor in tensors.items():
+        matrix = tensor.detach().cpu().contiguous()
+        if packed and matrix.ndim == 2 and len(matrix) > 1:
+            scale = matrix.abs().amax(dim=1).clamp_min(1e-12) / 127
+            kept[f"{name}.int8"] = torch.round(matrix / scale[:, None]).to(torch.int8)
+            kept[f"{name}.scale"] = scale.half()
+        else:
+            kept[name] = matrix
+    save_file(kept, path, metadata={"format": "pt"})
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    """Read tensors that :func:`save_tensors` wrote, as float32."""
+    tensors = load_file(path)
+    for name in [name.removesuffix(".int8") for name in tensors if name.endswith(".int8")]:
+        tensors[name] = tensors.pop(f"{name}.int8").float() * tensors.pop(f"{name}.scale").float()[:, None]
+    return tensors
+
+
+def read_config(folder: Path) -> tuple[dict[str, Any], MimicSettings]:
+    """The config of a mimic model and its settings."""
+    if not (folder / "config.json").is_file():
+        raise InputError(f"{folder} is not a mimic model; make one with rarewords mimic train")
+    config = read_json(folder / "config.json")
+    if config.get("format") not in (FORMAT, _OLD_FORMAT):
+        raise InputError(f"{folder} is not a mimic model of this version; train it again")
+    values = config["settings"]
+    if config["format"] == _OLD_FORMAT:  # contexts had no punctuation, and some settings are gone
+        known = {field.name for field in fields(MimicSettings)}
+        values = {"punctuation": False, **{name: values[name] for name in known & set(values)}}
+    return config, MimicSettings(**values)
+
+
+def bundled_mimic(fingerprint: str) -> Path:
+    """The folder of the mimic model that ships, if the fingerprint is the bundled language model's."""
+    folder = Path(str(files("rarewords") / "assets" / "minilm-am"))
+    config = folder / "config.json"
+    if not config.is_file() or read_json(config)["fingerprint"] != fingerprint:
+        raise InputError(
+            "the mimic model that ships is for the bundled language model only; train one with "
+            "rarewords mimic train and give its folder with --learner"
+        )
+    return folder

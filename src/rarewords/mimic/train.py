@@ -1,59 +1,57 @@
-"""Training by mimicking: given a word's spelling and some of its contexts, give its vector."""
+"""Training by mimicking: from a word's spelling and some of its contexts, predict its embedding."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
+from rarewords.corpus.columns import offsets, ragged
 from rarewords.errors import InputError
-from rarewords.files import read_json, whole_file, write_json
-from rarewords.mimic.batches import ContextReader
+from rarewords.files import whole_file
+from rarewords.mimic.batches import Reader
 from rarewords.mimic.model import FormContextModel, WordBatch
-from rarewords.mimic.ngrams import Bags
+from rarewords.mimic.ngrams import UNKNOWN, Bags
 from rarewords.mimic.settings import MimicSettings
 from rarewords.progress import Bar, progress
 
 
 @dataclass(frozen=True)
 class TrainingWords:
-    """What is learned from: words with n-grams, contexts and the vectors to mimic.
+    """Words with their n-grams, contexts and the vectors to mimic.
 
     :param counts: how often each word occurs. *Shape:* (words,)
     :param targets: *Shape:* (words, dim)
-    :param grams: the n-grams of each word.
-    :param reader: the contexts of each word.
-    :param origin: where directions start, for the loss that compares them. *Shape:* (dim,)
     """
 
-    words: list[str]
     counts: np.ndarray
     targets: Tensor
     grams: Bags
-    reader: ContextReader
-    origin: Tensor | None = None
+    reader: Reader
 
 
 @dataclass(frozen=True)
 class EpochReport:
-    """How training went so far."""
+    """How an epoch went.
+
+    :param context_share: mean alpha over the instances with both form and contexts, the only ones the gate
+        decides on; 1 for a model without form, 0 for one without contexts.
+    :param held_out_cosine: mean cosine of predicted and true vectors of held-out words, without dropout.
+    """
 
     epoch: int
     loss: float
     context_share: float
     held_out_cosine: float | None
     examples_per_second: float
-
-
-@dataclass
-class _State:
-    epoch: int = 0
-    history: list[EpochReport] = field(default_factory=list)
 
 
 def train(
@@ -64,107 +62,73 @@ def train(
     checkpoint: Path | None = None,
     after_epoch: Callable[[EpochReport, FormContextModel], None] | None = None,
 ) -> tuple[FormContextModel, list[EpochReport]]:
-    """Train a model; with a checkpoint folder, go on where an earlier run of the same settings stopped.
+    """Train a model and report on each epoch.
 
-    What an epoch draws depends on the seed and the epoch's number alone, so a resumed training ends with the
-    same weights as one that was never interrupted.
+    The random choices of an epoch depend on the seed and the number of the epoch alone, so a resumed training
+    ends with the same weights as an uninterrupted one.
+
+    :param checkpoint: a file for the state after each epoch; if it exists, training resumes from it.
     """
-    if len(data.words) < 2:
-        raise InputError("at least two training words are needed; lower min_count or use a larger corpus")
+    if len(data.counts) < 2:
+        raise InputError("training needs at least two words; lower min_count or use a larger corpus")
     torch.manual_seed(settings.seed)
     device = data.reader.device
     model = FormContextModel(settings, dim=data.targets.shape[1], ngrams=ngrams).to(device)
-    optimizers = _optimizers(model, settings)
-    state = _State()
-    if checkpoint is not None:
-        state = _load_checkpoint(checkpoint, model, optimizers, settings)
-    fitted, held_out = _split(len(data.words), settings)
-    with progress(
-        "Training", total=_examples(data, settings, fitted) * settings.epochs, unit="examples"
-    ) as bar:
-        bar.advance(_examples(data, settings, fitted) * state.epoch)
-        for epoch in range(state.epoch, settings.epochs):
-            report = _one_epoch(data, settings, model, optimizers, epoch, fitted, held_out, bar)
-            state.epoch = epoch + 1
-            state.history.append(report)
+    # Plain Adam: an n-gram keeps moving between the words that contain it. Sparse gradients are added into a
+    # dense one that is allocated once; allocating it at every step takes four times as long on a CPU.
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    fused = device.type in ("cpu", "cuda")
+    optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, fused=fused)
+    history = [] if checkpoint is None else _load(checkpoint, model, optimizer)
+    order = np.random.default_rng([settings.seed, 0]).permutation(len(data.counts))
+    held_out, fitted = np.split(order, [round(len(order) * settings.held_out)])
+    size = int(copies_of(data.counts[fitted], settings).sum())
+    with progress("Training", total=size * settings.epochs, unit="examples") as bar:
+        bar.advance(size * len(history))
+        for epoch in range(len(history), settings.epochs):
+            plan = EpochPlan(data, settings, fitted, epoch)
+            if not plan.examples:
+                raise InputError("no training word has a context with a known word; use a larger corpus")
+            loss, share, seconds = _one_epoch(plan, model, optimizer, bar)
+            bar.advance(size - plan.examples)
+            cosine = _cosine(data, model, held_out)
+            history.append(EpochReport(epoch + 1, loss, share, cosine, plan.examples / max(seconds, 1e-9)))
             if checkpoint is not None:
-                _save_checkpoint(checkpoint, model, optimizers, settings, state)
+                _save(checkpoint, model, optimizer, history)
             if after_epoch is not None:
-                after_epoch(report, model)
-    return model.eval(), state.history
+                after_epoch(history[-1], model)
+    return model.eval(), history
 
 
-def _one_epoch(
-    data: TrainingWords,
-    settings: MimicSettings,
-    model: FormContextModel,
-    optimizers: list[torch.optim.Optimizer],
-    epoch: int,
-    fitted: np.ndarray,
-    held_out: np.ndarray,
-    bar: Bar,
-) -> EpochReport:
-    model.train()
-    plan = EpochPlan(data, settings, fitted, epoch)
-    total_loss = torch.zeros((), device=data.reader.device)
-    share = torch.zeros((), device=data.reader.device)
-    steps = len(plan)
-    started = time.perf_counter()
-    for step in range(steps):
-        _set_learning_rate(optimizers, settings, (epoch * steps + step) / (settings.epochs * steps))
-        batch, targets = plan.batch(step)
-        mimicked = model(batch)
-        loss = loss_of(mimicked.vectors, targets, settings, data.origin)
-        for optimizer in optimizers:
-            optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        for optimizer in optimizers:
-            optimizer.step()
-        with torch.no_grad():
-            total_loss += loss
-            share += mimicked.context_share.mean()
-        bar.advance(len(targets))
-        if step % 50 == 49:
-            bar.note(f"epoch {epoch + 1}/{settings.epochs}, loss {float(total_loss) / (step + 1):.5f}")
-    seconds = time.perf_counter() - started
-    cosine = _cosine(data, settings, model, held_out) if len(held_out) else None
-    loss_mean, share_mean = float(total_loss) / steps, float(share) / steps
-    return EpochReport(epoch + 1, loss_mean, share_mean, cosine, plan.examples / max(seconds, 1e-9))
-
-
-def loss_of(vectors: Tensor, targets: Tensor, settings: MimicSettings, origin: Tensor | None) -> Tensor:
-    """How far mimicked vectors are from the true ones. *Shapes:* (words, dim), (words, dim) -> ()"""
-    if settings.loss == "squared":
-        return torch.nn.functional.mse_loss(vectors, targets)
-    if origin is not None:
-        vectors, targets = vectors - origin, targets - origin
-    return 1 - torch.nn.functional.cosine_similarity(vectors, targets, dim=-1).mean()
+def copies_of(counts: np.ndarray, settings: MimicSettings) -> np.ndarray:
+    """Training instances of each word per epoch: ``clamp(count / 100, 1, 5)``. *Shape:* (words,)"""
+    copies: np.ndarray = np.clip(counts // settings.copies_per_count, 1, settings.copies_max)
+    return copies
 
 
 class EpochPlan:
-    """All training instances of an epoch, drawn beforehand.
+    """All training instances of an epoch.
 
-    Each word has ``clamp(count / 100, 1, 5)`` instances. Its contexts are shuffled once an epoch and dealt to
-    its instances one after the other, so each instance has a uniform sample without repetition and different
-    instances see different contexts as long as there are enough.
+    The contexts of a word are shuffled once per epoch and dealt to its instances, so no two instances share a
+    context. An instance that gets none because the word has too few is left out.
     """
 
     def __init__(self, data: TrainingWords, settings: MimicSettings, chosen: np.ndarray, epoch: int) -> None:
         self._data, self._settings = data, settings
-        device = data.reader.device
-        rng = np.random.default_rng([settings.seed, 1, epoch])
-        copies = np.clip(data.counts[chosen] // settings.copies_per_count, 1, settings.copies_max)
+        self._rng = rng = np.random.default_rng([settings.seed, 1, epoch])
+        copies = copies_of(data.counts[chosen], settings)
         words = np.repeat(chosen, copies)
-        rng.shuffle(words)
-        available = np.diff(data.reader.starts)[words] if settings.context else np.zeros(len(words), np.int64)
         drawn = rng.integers(settings.contexts_min, settings.contexts_max + 1, len(words))
-        self._taken = np.minimum(drawn, available)
-        self._words = words
-        self._from = _dealt_before(words, self._taken)
-        self._formless = rng.random(len(words)) < settings.form_dropout
-        self._generator = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
-        self._noise = np.random.default_rng([settings.seed, 2, epoch])
-        self._shuffled = self._shuffle() if settings.context else torch.zeros(0, device=device)
+        before = np.cumsum(drawn) - drawn
+        before -= np.repeat(before[np.cumsum(copies) - copies], copies)
+        available = np.diff(data.reader.starts)[words]
+        taken = np.clip(available - before, 0, drawn) if settings.context else 0 * drawn
+        order = rng.permutation(np.flatnonzero(taken > 0) if settings.context else len(words))
+        self._words, self._taken = words[order], taken[order]
+        self._first = data.reader.starts[self._words] + before[order]
+        self._has_form = rng.random(len(order)) >= settings.form_dropout
+        self._shuffled = self._shuffle(int(rng.integers(2**62)))
 
     @property
     def examples(self) -> int:
@@ -177,164 +141,94 @@ class EpochPlan:
 
     def batch(self, step: int) -> tuple[WordBatch, Tensor]:
         """One batch and its targets."""
-        size = self._settings.batch_size
-        part = slice(step * size, (step + 1) * size)
-        rows, taken = self._words[part], self._taken[part]
-        data, device = self._data, self._data.reader.device
-        grams, gram_starts = self._grams(rows)
-        words = torch.from_numpy(rows).to(device)
-        contexts, owner = self._contexts(words, taken, self._from[part])
-        readings = (
-            data.reader.read(contexts) if len(contexts) else data.targets.new_zeros(0, data.targets.shape[1])
-        )
-        has_form = torch.from_numpy(~self._formless[part] | (taken == 0)).to(device)
-        return WordBatch(grams, gram_starts, has_form, readings, owner), data.targets[words]
+        part = slice(step * self._settings.batch_size, (step + 1) * self._settings.batch_size)
+        words, taken, reader = self._words[part], self._taken[part], self._data.reader
+        contexts = self._shuffled[torch.from_numpy(ragged(self._first[part], taken)).to(reader.device)]
+        grams = self._dropped(self._data.grams.take(words))
+        targets = self._data.targets[torch.from_numpy(words).to(reader.device)]
+        return WordBatch.of(grams, self._has_form[part], reader, contexts, taken), targets
 
-    def _shuffle(self) -> Tensor:
+    def _shuffle(self, seed: int) -> Tensor:
         """A permutation of all contexts that keeps those of a word together. *Shape:* (contexts,)"""
-        reader = self._data.reader
-        owner = torch.repeat_interleave(torch.arange(len(reader.counts), device=reader.device), reader.counts)
-        keys = torch.randint(2**40, owner.shape, generator=self._generator, device=reader.device)
+        device = self._data.reader.device
+        counts = torch.from_numpy(np.diff(self._data.reader.starts)).to(device)
+        owner = torch.repeat_interleave(torch.arange(len(counts), device=device), counts)
+        generator = torch.Generator(device).manual_seed(seed)
+        keys = torch.randint(2**40, owner.shape, generator=generator, device=device)
         return torch.argsort((owner << 40) + keys)
 
-    def _contexts(self, words: Tensor, taken: np.ndarray, dealt: np.ndarray) -> tuple[Tensor, Tensor]:
-        reader, total = self._data.reader, int(taken.sum())
-        counts = torch.from_numpy(taken).to(reader.device)
-        owner = torch.repeat_interleave(
-            torch.arange(len(taken), device=reader.device), counts, output_size=total
-        )
-        if not total:
-            return owner, owner
-        offsets = torch.from_numpy(np.cumsum(taken) - taken - dealt).to(reader.device)
-        turn = torch.arange(total, device=reader.device) - offsets[owner]
-        of_word = words[owner]
-        place = reader.first_of(of_word) + turn % reader.counts[of_word]
-        return self._shuffled[place], owner
-
-    def _grams(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
-        """The n-grams of some words, some of them dropped, but never all of a word's."""
-        device, bags = self._data.reader.device, self._data.grams.take(rows)
-        numbers, starts = bags.numbers, bags.starts[:-1]
-        if self._settings.ngram_dropout:
-            # Here and not on the device: it would have to say how many are left before it could go on.
-            noise = self._noise.random(len(numbers), dtype=np.float32)
-            sizes = np.diff(bags.starts)
-            luckiest = np.repeat(np.maximum.reduceat(noise, starts), sizes)
-            kept = (noise >= self._settings.ngram_dropout) | (noise == luckiest)
-            numbers, sizes = numbers[kept], np.add.reduceat(kept, starts, dtype=np.int64)
-            starts = np.cumsum(sizes) - sizes
-        return torch.from_numpy(numbers).to(device), torch.from_numpy(starts).to(device)
+    def _dropped(self, grams: Bags) -> Bags:
+        """Drop n-grams at random; a word that loses all of them keeps the unknown one."""
+        if not self._settings.ngram_dropout:
+            return grams
+        starts, numbers = grams.starts[:-1], grams.numbers.copy()
+        kept = self._rng.random(len(numbers)) >= self._settings.ngram_dropout
+        empty = starts[np.add.reduceat(kept, starts, dtype=np.int64) == 0]
+        kept[empty], numbers[empty] = True, UNKNOWN
+        return Bags(numbers[kept], offsets(np.add.reduceat(kept, starts, dtype=np.int64)))
 
 
-def _dealt_before(words: np.ndarray, taken: np.ndarray) -> np.ndarray:
-    """For each instance how many contexts its word has dealt to earlier instances.
-
-    ``words [5, 3, 5, 5], taken [2, 9, 4, 1] -> [0, 0, 2, 6]``
-    """
-    order = np.argsort(words, kind="stable")
-    summed = np.cumsum(taken[order]) - taken[order]
-    first = np.concatenate([[True], words[order][1:] != words[order][:-1]])
-    base = summed[first][np.cumsum(first) - 1]
-    result = np.empty(len(words), dtype=np.int64)
-    result[order] = summed - base
-    return result
-
-
-def _split(words: int, settings: MimicSettings) -> tuple[np.ndarray, np.ndarray]:
-    order = np.random.default_rng([settings.seed, 0]).permutation(words)
-    held_out = round(words * settings.held_out)
-    return np.sort(order[held_out:]), np.sort(order[:held_out])
-
-
-def _examples(data: TrainingWords, settings: MimicSettings, chosen: np.ndarray) -> int:
-    copies = np.clip(data.counts[chosen] // settings.copies_per_count, 1, settings.copies_max)
-    return int(copies.sum())
+def _one_epoch(
+    plan: EpochPlan, model: FormContextModel, optimizer: torch.optim.Optimizer, bar: Bar
+) -> tuple[float, float, float]:
+    """The mean loss, the mean share of contexts where the gate decides, and the seconds taken."""
+    model.train()
+    started = time.perf_counter()
+    sums = torch.zeros(3)
+    for step in range(len(plan)):
+        batch, targets = plan.batch(step)
+        mimicked = model(batch)
+        loss = torch.nn.functional.mse_loss(mimicked.vectors, targets)
+        optimizer.zero_grad(set_to_none=False)
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            gated = (mimicked.context_share * mimicked.gated).sum()
+            sums = sums.to(loss.device) + torch.stack([loss, gated, mimicked.gated.sum()])
+        bar.advance(len(targets))
+        if step % 50 == 49:
+            bar.note(f"loss {float(sums[0]) / (step + 1):.5f}")
+    loss, share, gated = sums.tolist()
+    mean_share = share / gated if gated else float(model.settings.context)
+    return loss / len(plan), mean_share, time.perf_counter() - started
 
 
 @torch.no_grad()
-def _cosine(data: TrainingWords, settings: MimicSettings, model: FormContextModel, rows: np.ndarray) -> float:
-    """The mean cosine between mimicked and true vectors of held-out words."""
+def _cosine(data: TrainingWords, model: FormContextModel, rows: np.ndarray) -> float | None:
+    """The mean cosine of predicted and true vectors of held-out words, without dropout; None if none."""
     model.eval()
-    plan = EpochPlan(data, settings, rows, epoch=2**31)
-    cosines = []
-    for step in range(len(plan)):
-        batch, targets = plan.batch(step)
-        cosines.append(torch.nn.functional.cosine_similarity(model(batch).vectors, targets))
-    return float(torch.cat(cosines).mean())
+    plan = EpochPlan(data, replace(model.settings, ngram_dropout=0.0, form_dropout=0.0), rows, epoch=2**31)
+    batches = (plan.batch(step) for step in range(len(plan)))
+    cosines = [torch.nn.functional.cosine_similarity(model(batch).vectors, true) for batch, true in batches]
+    return float(torch.cat(cosines).mean()) if cosines else None
 
 
-def _optimizers(model: FormContextModel, settings: MimicSettings) -> list[torch.optim.Optimizer]:
-    # Only the n-grams of a batch change: an Adam that touches those rows alone, and a plain one for the rest.
-    sparse = [parameter for name, parameter in model.named_parameters() if name.startswith("ngram")]
-    dense = [parameter for name, parameter in model.named_parameters() if not name.startswith("ngram")]
-    optimizers: list[torch.optim.Optimizer] = []
-    if sparse:
-        optimizers.append(torch.optim.SparseAdam(sparse, lr=settings.learning_rate))
-    if dense:
-        optimizers.append(torch.optim.Adam(dense, lr=settings.learning_rate))
-    return optimizers
-
-
-def _set_learning_rate(optimizers: list[torch.optim.Optimizer], settings: MimicSettings, done: float) -> None:
-    rate = settings.learning_rate * (settings.final_learning_rate / settings.learning_rate) ** done
-    for optimizer in optimizers:
-        for group in optimizer.param_groups:
-            group["lr"] = rate
-
-
-def _save_checkpoint(
-    folder: Path,
-    model: FormContextModel,
-    optimizers: list[torch.optim.Optimizer],
-    settings: MimicSettings,
-    state: _State,
-) -> None:
-    from safetensors.torch import save_file
-
-    tensors = {
-        f"model.{name}": value.detach().cpu().contiguous() for name, value in model.state_dict().items()
+def _tensors(model: FormContextModel, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """All tensors that a training changes, by name."""
+    slots = {
+        f"adam.{index}.{name}": tensor
+        for index, parameter in enumerate(model.parameters())
+        for name, tensor in optimizer.state[parameter].items()
     }
-    for number, optimizer in enumerate(optimizers):
-        for index, slots in optimizer.state_dict()["state"].items():
-            for name, value in slots.items():
-                tensors[f"optimizer.{number}.{index}.{name}"] = torch.as_tensor(value).cpu().contiguous()
-    with whole_file(folder / f"epoch-{state.epoch}.safetensors") as temporary:
-        save_file(tensors, temporary)
-    history = [vars(report) for report in state.history]
-    write_json(
-        folder / "checkpoint.json", {"epoch": state.epoch, "settings": settings.to_dict(), "history": history}
-    )
-    for old in folder.glob("epoch-*.safetensors"):
-        if old.name != f"epoch-{state.epoch}.safetensors":
-            old.unlink()
+    return {**{f"model.{name}": tensor for name, tensor in model.state_dict().items()}, **slots}
 
 
-def _load_checkpoint(
-    folder: Path, model: FormContextModel, optimizers: list[torch.optim.Optimizer], settings: MimicSettings
-) -> _State:
-    from safetensors.torch import load_file
+def _save(
+    path: Path, model: FormContextModel, optimizer: torch.optim.Optimizer, history: list[EpochReport]
+) -> None:
+    tensors = {name: tensor.cpu() for name, tensor in _tensors(model, optimizer).items()}
+    reports = json.dumps([asdict(report) for report in history])
+    with whole_file(path) as temporary:
+        save_file(tensors, temporary, {"history": reports})
 
-    if not (folder / "checkpoint.json").is_file():
-        return _State()
-    saved = read_json(folder / "checkpoint.json")
-    if saved["settings"] != settings.to_dict():
-        raise InputError(f"{folder} holds a training with other settings; remove it or choose another folder")
-    tensors = load_file(folder / f"epoch-{saved['epoch']}.safetensors")
-    try:
-        model.load_state_dict(
-            {name.removeprefix("model."): t for name, t in tensors.items() if name[:6] == "model."}
-        )
-    except RuntimeError as error:
-        raise InputError(f"{folder} holds a training on other words; remove it first") from error
-    for number, optimizer in enumerate(optimizers):
-        content = optimizer.state_dict()
-        slots: dict[int, dict[str, Tensor | int]] = {}
-        for name, value in tensors.items():
-            kind, *rest = name.split(".")
-            if kind == "optimizer" and int(rest[0]) == number:
-                # SparseAdam counts its steps in a plain int; as a float32 tensor they would round otherwise.
-                counted = rest[2] == "step" and isinstance(optimizer, torch.optim.SparseAdam)
-                slots.setdefault(int(rest[1]), {})[rest[2]] = int(value) if counted else value
-        content["state"] = slots
-        optimizer.load_state_dict(content)
-    return _State(saved["epoch"], [EpochReport(**report) for report in saved["history"]])
+
+@torch.no_grad()
+def _load(path: Path, model: FormContextModel, optimizer: torch.optim.Optimizer) -> list[EpochReport]:
+    """Restore model and optimizer from a checkpoint, if there is one."""
+    if not path.is_file():
+        return []
+    optimizer.step()  # all gradients are zero; this only creates the moments
+    with safe_open(path, "pt") as saved:
+        for name, tensor in _tensors(model, optimizer).items():
+            tensor.copy_(saved.get_tensor(name))
+        return [EpochReport(**report) for report in json.loads(saved.metadata()["history"])]

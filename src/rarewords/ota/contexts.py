@@ -1,7 +1,7 @@
-"""The sequences a word is seen in, and randomness that belongs to the word alone.
+"""The contexts a word is shown in, and random numbers that belong to the word alone.
 
-A word's contexts follow from the seed and its pieces by counting and mixing bits, on any device. So they
-are the same whatever batch, shard or machine the word is computed in.
+The random words around a word follow from the seed, its pieces and the number of the context, by mixing bits.
+They are the same on every device, whatever batch, process or machine computes the word.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from torch import Tensor
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 
+# The constants of splitmix64, as signed numbers.
 _GOLDEN = 0x9E3779B97F4A7C15 - 2**64
 _MIX_1 = 0xBF58476D1CE4E5B9 - 2**64
 _MIX_2 = 0x94D049BB133111EB - 2**64
+_DRAWN = -1  # stands for a random word
 
 
 def word_key(pieces: Sequence[int], seed: int) -> int:
-    """A 64-bit number (signed) for a seed and a word's pieces; equal pieces have equal keys."""
+    """A signed 64-bit number for a seed and a word's pieces; equal pieces have equal keys."""
     text = f"{seed}:{','.join(map(str, pieces))}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little", signed=True)
 
 
 def draw(keys: Tensor, counters: Tensor, choices: int) -> Tensor:
-    """Uniform random numbers below ``choices``, the ``counters``-th ones of each key.
+    """Uniform random numbers below ``choices``: for each key its ``counters``-th numbers.
 
     :param keys: int64. *Shape:* (words,)
     :param counters: int64, not negative. *Shape:* (draws,)
@@ -46,66 +48,55 @@ def _shift(number: Tensor, bits: int) -> Tensor:
     return (number >> bits) & ((1 << (64 - bits)) - 1)
 
 
-_DRAWN = -1  # a place for a random word
-
-
 @dataclass(frozen=True)
 class Frame:
-    """What stands around a word: token ids before and after it, -1 where a random word is drawn.
+    """The tokens around a word, on the model's device.
 
-    All on the model's device, so that making sequences never waits for a copy.
-
-    :param before: *Shape:* (places,)
-    :param after: *Shape:* (places,)
-    :param fillers: the ids random words are drawn from; empty for the static frame. *Shape:* (choices,)
+    :param around: token ids without the word. *Shape:* (places,)
+    :param left: how many of them are left of the word.
+    :param drawn: the places that hold random words. *Shape:* (drawn,)
+    :param fillers: token ids of the words to draw from. *Shape:* (choices,)
     """
 
-    before: Tensor
-    after: Tensor
+    around: Tensor
+    left: int
+    drawn: Tensor
     fillers: Tensor
 
     @classmethod
-    def of(cls, model: LanguageModel, contexts: str) -> Frame:
-        """The frame of ``static``, ``random`` or ``masked`` contexts for a model."""
-        start, end = model.tokens.special_tokens
-        stop = (*model.pieces("."), *end)
-        fillers = sorted(model.whole_words.values()) if contexts != "static" else []
-        if contexts != "static" and not fillers:
-            raise InputError(f"{model.name} has no whole words to draw contexts from; use contexts=static")
+    def of(cls, lm: LanguageModel, kind: str) -> Frame:
+        """The ``static``, ``random`` or ``masked`` frame for a model."""
+        start, end = lm.tokens.special_tokens
+        stop = (*lm.pieces("."), *end)
+        mask = lm.tokens.tokenizer.mask_token_id
+        fillers = [] if kind == "static" else sorted(lm.whole_words.values())
+        if kind != "static" and not fillers:
+            raise InputError(f"the vocabulary of {lm.name} has no whole words to draw; use the static frame")
+        if kind == "masked" and mask is None:
+            raise InputError(f"{lm.name} has no mask token; use the random frame")
         before, after = {
             "static": (start, stop),
             "random": ((*start, _DRAWN), (_DRAWN, *stop)),
-            "masked": ((*start, _DRAWN), (_DRAWN, model.tokens.tokenizer.mask_token_id, _DRAWN, *stop)),
-        }[contexts]
-        parts = (before, after, fillers)
-        return cls(*(torch.tensor(part, dtype=torch.long, device=model.device) for part in parts))
+            "masked": ((*start, _DRAWN), (_DRAWN, mask, _DRAWN, *stop)),
+        }[kind]
+        around = [*before, *after]
+        drawn = [place for place, token in enumerate(around) if token == _DRAWN]
 
-    @property
-    def left(self) -> int:
-        """How many places are left of the word."""
-        return len(self.before)
+        def on_device(ids: list[int]) -> Tensor:
+            return torch.tensor(ids, dtype=torch.long, device=lm.device)
 
-    @property
-    def places(self) -> int:
-        """How many places there are besides the word."""
-        return len(self.before) + len(self.after)
+        return cls(on_device(around), len(before), on_device(drawn), on_device(fillers))
 
-    def sequences(self, pieces: Tensor, keys: Tensor, counters: Tensor) -> Tensor:
-        """Token ids of each word in the contexts number ``counters``, the first context of all words first.
+    def sequences(self, pieces: Tensor, keys: Tensor, context: int) -> Tensor:
+        """Token ids of each word in its context number ``context``.
 
         :param pieces: *Shape:* (words, pieces)
         :param keys: *Shape:* (words,)
-        :param counters: *Shape:* (contexts,)
-        :return: *Shape:* (contexts * words, places + pieces)
+        :return: *Shape:* (words, places + pieces)
         """
-        words, contexts = len(pieces), len(counters)
-        around = torch.cat([self.before, self.after]).repeat(contexts * words, 1)
-        drawn = around[0] == _DRAWN if len(around) else around.new_zeros(0, dtype=torch.bool)
-        if len(self.fillers) and len(around):
-            slots = drawn.nonzero()[:, 0]
-            numbers = (
-                len(slots) * counters[:, None] + torch.arange(len(slots), device=keys.device)
-            ).flatten()
-            found = self.fillers[draw(keys, numbers, len(self.fillers))].view(contexts, len(slots), words)
-            around[:, slots] = found.transpose(1, 2).reshape(-1, len(slots))
-        return torch.cat([around[:, : self.left], pieces.repeat(contexts, 1), around[:, self.left :]], dim=1)
+        around = self.around.repeat(len(pieces), 1)
+        slots = len(self.drawn)
+        if slots:
+            counters = torch.arange(context * slots, (context + 1) * slots, device=keys.device)
+            around[:, self.drawn] = self.fillers[draw(keys, counters, len(self.fillers))].T
+        return torch.cat([around[:, : self.left], pieces, around[:, self.left :]], dim=1)

@@ -1,10 +1,11 @@
-"""The distance one-token approximation minimises.
+"""The distance that one-token approximation minimises.
 
-For a word with pieces ``w`` in a context ``(l, r)`` and one vector ``v`` in its place,
+For a word with pieces ``w`` in a context ``(l, r)``, and one vector ``v`` in the place of the pieces,
 
-    d(v) = sum over layers k and places i of l and r  || h_i^k(l; w; r) - h_i^k(l; v; r) ||^2
+    d(v | l, r) = sum over layers k and positions i of l and r  || h_i^k(l; w; r) - h_i^k(l; v; r) ||^2
 
-where a place right of the word keeps its token, not its number: the word is cut out of both sequences.
+The word itself is cut out of both sequences, so a token right of it is compared with itself although it has
+moved. The baselines need no search: the embedding of the first piece, of the last, or their mean.
 """
 
 from __future__ import annotations
@@ -21,72 +22,84 @@ from rarewords.ota.settings import OtaSettings
 
 
 @dataclass(frozen=True)
-class Objective:
-    """The distance for one model, frame, choice of layers and side."""
+class Batch:
+    """Words with the same number of pieces, on the model's device.
 
-    model: LanguageModel
+    :param pieces: token ids. *Shape:* (words, pieces)
+    :param keys: the numbers that their contexts are drawn by. *Shape:* (words,)
+    :param vectors: stand in the place of each last piece, if given. *Shape:* (words, dim)
+    """
+
+    pieces: Tensor
+    keys: Tensor
+    vectors: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    def part(self, rows: slice) -> Batch:
+        """Some of the words."""
+        vectors = None if self.vectors is None else self.vectors[rows]
+        return Batch(self.pieces[rows], self.keys[rows], vectors)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The distance for one model, frame and choice of layers."""
+
+    lm: LanguageModel
     frame: Frame
     layers: tuple[int, ...]
-    side: str
 
     @classmethod
-    def of(cls, model: LanguageModel, settings: OtaSettings, contexts: str | None = None) -> Objective:
-        """The objective that settings ask for, with the model's layers checked.
-
-        :param contexts: others than those of the settings.
-        """
-        layers = settings.layers or tuple(range(1, model.layers + 1))
-        if max(layers) > model.layers:
-            raise InputError(f"{model.name} has {model.layers} layers, so there is no layer {max(layers)}")
-        return cls(model, Frame.of(model, contexts or settings.contexts), layers, settings.side)
+    def of(cls, lm: LanguageModel, settings: OtaSettings) -> Objective:
+        """The objective of the settings; a layer that the model lacks is refused."""
+        layers = settings.layers or tuple(range(1, lm.layers + 1))
+        if max(layers) > lm.layers:
+            raise InputError(f"{lm.name} has {lm.layers} layers, so there is no layer {max(layers)}")
+        return cls(lm, Frame.of(lm, settings.frame), layers)
 
     @torch.no_grad()
-    def targets(
-        self, pieces: Tensor, keys: Tensor, counters: Tensor, vectors: Tensor | None = None
-    ) -> Tensor:
-        """Hidden states around the word as its pieces make them.
+    def targets(self, batch: Batch, context: int) -> Tensor:
+        """h(l; w; r): hidden states around the pieces, in the words' context number ``context``.
 
-        :param pieces: *Shape:* (words, pieces)
-        :param keys: *Shape:* (words,)
-        :param counters: which contexts. *Shape:* (contexts,)
-        :param vectors: what stands in the place of each last piece. *Shape:* (words, dim)
-        :return: *Shape:* (layers, contexts * words, places, hidden)
+        :return: *Shape:* (layers, words, places, hidden)
         """
-        sequences = self.frame.sequences(pieces, keys, counters)
-        width = pieces.shape[1]
-        if vectors is None:
-            return self._around(self.model.embed(sequences), width)
-        last = torch.full((len(sequences),), self.frame.left + width - 1, device=vectors.device)
-        return self._around(self.model.embed(sequences, last, vectors.repeat(len(counters), 1)), width)
+        sequences = self.frame.sequences(batch.pieces, batch.keys, context)
+        width = batch.pieces.shape[1]
+        last = torch.full((len(batch),), self.frame.left + width - 1, device=sequences.device)
+        return self._around(self.lm.embed(sequences, last, batch.vectors), width)
 
-    def states(self, vectors: Tensor, keys: Tensor, counters: Tensor) -> Tensor:
-        """Hidden states around one vector; gradients flow to ``vectors``.
+    def states(self, vectors: Tensor, keys: Tensor, context: int) -> Tensor:
+        """h(l; v; r): hidden states around one vector per word; gradients flow to ``vectors``.
 
         :param vectors: *Shape:* (words, dim)
-        :return: *Shape:* (layers, contexts * words, places, hidden)
+        :return: *Shape:* (layers, words, places, hidden)
         """
         holes = torch.zeros(len(vectors), 1, dtype=torch.long, device=vectors.device)
-        sequences = self.frame.sequences(holes, keys, counters)
-        slots = torch.full((len(sequences),), self.frame.left, device=vectors.device)
-        inputs = self.model.embed(sequences, slots, vectors.repeat(len(counters), 1))
-        return self._around(inputs, 1)
+        sequences = self.frame.sequences(holes, keys, context)
+        slots = torch.full((len(vectors),), self.frame.left, device=vectors.device)
+        return self._around(self.lm.embed(sequences, slots, vectors), 1)
 
-    def distance(self, vectors: Tensor, targets: Tensor, keys: Tensor, counters: Tensor) -> Tensor:
-        """The distance of each word's vector, mean over the contexts.
+    def distance(self, vectors: Tensor, targets: Tensor, keys: Tensor, context: int) -> Tensor:
+        """d(v | l, r) of each word.
 
         :param vectors: *Shape:* (words, dim)
-        :param targets: as :meth:`targets` gives them.
+        :param targets: the result of :meth:`targets` for the same context.
         :return: *Shape:* (words,)
         """
-        gap = self.states(vectors, keys, counters) - targets
-        return gap.float().pow(2).sum(dim=(0, 2, 3)).view(len(counters), len(vectors)).mean(dim=0)
+        gap = self.states(vectors, keys, context) - targets
+        return gap.float().pow(2).sum(dim=(0, 2, 3))
 
     def _around(self, inputs: Tensor, width: int) -> Tensor:
-        hidden = self.model.hidden_states(inputs)
-        left, right = self.frame.left, self.frame.left + width
-        chosen = torch.stack([hidden[layer] for layer in self.layers])
-        if self.side == "left":
-            return chosen[:, :, :left]
-        if self.side == "right":
-            return chosen[:, :, right:]
-        return torch.cat([chosen[:, :, :left], chosen[:, :, right:]], dim=2)
+        """Hidden states without those of the ``width`` positions of the word."""
+        hidden = self.lm.hidden_states(inputs)
+        states = torch.stack([hidden[layer] for layer in self.layers])
+        left = self.frame.left
+        return torch.cat([states[:, :, :left], states[:, :, left + width :]], dim=2)
+
+
+def baseline(lm: LanguageModel, pieces: Tensor, method: str) -> Tensor:
+    """``first``, ``last`` or ``avg`` of the pieces' embeddings. *Shape:* (words, pieces) -> (words, dim)"""
+    embedded = lm.embeddings[pieces].float()
+    return {"first": embedded[:, 0], "last": embedded[:, -1], "avg": embedded.mean(dim=1)}[method]

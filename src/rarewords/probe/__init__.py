@@ -1,1 +1,1 @@
-"""WNLaMPro: what a language model understands of a word, by how often it has met the word."""
+"""WNLaMPro: what a language model understands of a word, by how often the word occurs in text."""

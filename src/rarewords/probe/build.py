@@ -1,22 +1,91 @@
 """Building WNLaMPro from WordNet, word counts and a model's vocabulary, by the paper's rules.
 
-V is the words of the corpus that match ``[a-z.-]*``, T the model's whole-word vocabulary. Keywords come
-from V, targets from T. Where the rules leave room, the reading taken is said where it is applied; the
-guide lists them all.
+V is the set of corpus words that match ``[a-z.-]*``, T the set of whole words in the model's vocabulary.
+Keywords come from V, targets from T:
+
+- antonym: the antonyms of an adjective's most frequent sense.
+- hypernym: of a noun's two most frequent senses, the hypernyms at most 3 steps up; 3 to 20 targets.
+- cohyponym+: the hyponyms, at most 4 steps down, of the hypernyms at most 2 steps up; 10 to 50 targets.
+- corruption: a frequent word after one random insertion, deletion or swap of letters.
+
+Hypernyms closer to the root than 6 steps are too general and are skipped. If there are too many targets, the
+most frequent ones stay. A tenth of each relation is dev, the rest test. Where these rules leave room, the
+guide (docs/wnlampro.md) says how they are read. WordNet 3.0 comes through NLTK, from NLTK's data folders or
+from Debian's package.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from rarewords.errors import InputError
 from rarewords.probe.dataset import RELATIONS, AnnotatedWord, Dataset, Entry, FrequencyBounds
 from rarewords.progress import progress
+
+DEBIAN_FOLDER = Path("/usr/share/wordnet")
+_NEEDED = ("data.noun", "data.adj", "index.noun", "index.adj")
+_LEXICOGRAPHER_FILES = 45
+
+
+def open_wordnet(folder: str | Path | None = None) -> Any:
+    """NLTK's WordNet reader.
+
+    :param folder: the folder of WordNet's files; by default NLTK's data folders, then Debian's.
+    """
+    try:  # NLTK is an optional dependency
+        import nltk
+        from nltk.corpus.reader.wordnet import WordNetCorpusReader
+    except ImportError:
+        raise InputError("building WNLaMPro needs NLTK: pip install 'rarewords[wordnet]'") from None
+
+    class Reader(WordNetCorpusReader):  # type: ignore[misc]
+        def open(self, file: str) -> Any:
+            if file == "lexnames":
+                # Debian's package lacks this list of names. We use none of them, only their number matters.
+                return io.StringIO("".join(f"{i:02d}\tfile{i}\t0\n" for i in range(_LEXICOGRAPHER_FILES)))
+            return super().open(file)
+
+        def map_wn(self, version: str = "wordnet") -> None:
+            """Skip the map to other versions of WordNet; it needs files that may be missing."""
+
+    root = _find(nltk, None if folder is None else Path(folder))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # other languages are not available, nor needed
+        reader = Reader(root, None)
+    version = reader.get_version()
+    if version != "3.0":
+        raise InputError(f"WordNet in {root} is version {version}; WNLaMPro needs version 3.0")
+    return reader
+
+
+def _find(nltk: Any, folder: Path | None) -> Any:
+    if folder is None:
+        for resource in ("corpora/wordnet", "corpora/wordnet.zip/wordnet/"):
+            try:
+                return nltk.data.find(resource)
+            except LookupError:
+                continue
+    root = folder or DEBIAN_FOLDER
+    missing = [name for name in _NEEDED if not (root / name).is_file()]
+    if missing and folder:
+        raise InputError(f"{folder} has no {missing[0]}, so it is not a folder of WordNet's files")
+    if missing:
+        raise InputError(
+            "WordNet 3.0 was not found; install it with 'python -m nltk.downloader wordnet' "
+            "or, on Debian and Ubuntu, 'apt install wordnet-base'"
+        )
+    if str(root) not in nltk.data.path:
+        nltk.data.path.append(str(root))  # NLTK opens only files under its data path
+    return str(root)
+
 
 MINIMUM_DEPTH = 6
 SENSES = 2
@@ -33,8 +102,9 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 class BuildSettings:
     """What the paper's rules leave open.
 
-    :param corruptions: how many corrupted words are made, where there are that many frequent words.
-    :param dev_share: the part of each relation that becomes the development set.
+    :param seed: of the split into dev and test and of the corruptions.
+    :param corruptions: the number of corrupted words; fewer if the corpus has fewer frequent words.
+    :param dev_share: the share of each relation that becomes the development set.
     """
 
     seed: int = 0
@@ -46,7 +116,9 @@ class BuildSettings:
         if self.corruptions < 0:
             raise InputError(f"the number of corruptions cannot be negative: {self.corruptions}")
         if not 0 <= self.dev_share <= 1:
-            raise InputError(f"the share of the development set is between 0 and 1, not {self.dev_share}")
+            raise InputError(
+                f"the share of the development set must be between 0 and 1, not {self.dev_share}"
+            )
 
 
 def build(
@@ -57,26 +129,21 @@ def build(
 ) -> Dataset:
     """Build the data set.
 
-    :param wordnet: what :func:`rarewords.probe.wordnet.open_wordnet` returns.
+    :param wordnet: the reader that :func:`rarewords.probe.build.open_wordnet` returns.
     :param counts: every word of the corpus with its count.
-    :param whole_words: the model's vocabulary of whole words, such as ``lm.whole_words``.
+    :param whole_words: the whole words of the model's vocabulary, such as ``lm.whole_words``.
     """
-    builder = _Builder(wordnet, counts, frozenset(whole_words), settings or BuildSettings())
-    return builder.dataset()
+    return _Builder(wordnet, counts, frozenset(whole_words), settings or BuildSettings()).dataset()
 
 
 class _Builder:
     def __init__(
-        self,
-        wordnet: Any,
-        counts: Mapping[str, int],
-        targets: frozenset[str],
-        settings: BuildSettings,
+        self, wordnet: Any, counts: Mapping[str, int], targets: frozenset[str], settings: BuildSettings
     ) -> None:
         self.wordnet, self.counts, self.targets, self.settings = wordnet, counts, targets, settings
         self.keywords = {word for word, count in counts.items() if count > 0 and _KEYWORD.fullmatch(word)}
         if not self.keywords:
-            raise InputError("the counts hold no word of small letters; were they made from English text?")
+            raise InputError("the counts hold no word in lower-case letters a-z; count English text")
         self.total = sum(counts.values())
         self.nouns = self._lemmas("n")
         self.adjectives = self._lemmas("a") | self._lemmas("s")
@@ -93,46 +160,37 @@ class _Builder:
         for relation in RELATIONS:
             found = related[relation]
             dev = self._dev_part(relation, found)
-            # Words with the same targets stand together, which is what makes the file small.
+            # Keywords with the same targets stand together, which makes the compressed file small.
             for word, targets in sorted(found.items(), key=lambda item: (item[1], item[0])):
                 pos = {"antonym": "a", "corruption": self._pos(targets[0])}.get(relation, "n")
-                entries.append(
-                    Entry(
-                        str(len(entries) + 1),
-                        "dev" if word in dev else "test",
-                        self._annotated(word, pos),
-                        relation,
-                        tuple(self._annotated(target, pos) for target in targets),
-                    )
-                )
+                annotated = tuple(self._annotated(target, pos) for target in targets)
+                subset, number = "dev" if word in dev else "test", str(len(entries) + 1)
+                entries.append(Entry(number, subset, self._annotated(word, pos), relation, annotated))
         if not entries:
-            raise InputError("no word of the counts has a relation to the model's vocabulary in WordNet")
+            raise InputError("WordNet relates no word of the counts to a word of the model's vocabulary")
         return Dataset(tuple(entries))
 
     def antonyms(self, word: str) -> list[str]:
-        """Antonyms of the word itself in its first adjective sense; WordNet lists senses by frequency."""
+        """The antonyms of the word's first adjective sense; WordNet orders senses by frequency."""
         senses = self.wordnet.lemmas(word, "a")
         return self._most_frequent(one.name().lower() for sense in senses[:1] for one in sense.antonyms())
 
     def hypernyms(self, word: str) -> list[str]:
-        smallest, largest = HYPERNYM_TARGETS
+        """The names of the hypernyms of its first senses."""
         above = self._above(word, HYPERNYM_DISTANCE)
-        found = self._most_frequent(name.lower() for synset in above for name in synset.lemma_names())
-        return found[:largest] if len(found) >= smallest else []
+        names = (name.lower() for synset in above for name in synset.lemma_names())
+        return self._most_frequent(names, *HYPERNYM_TARGETS)
 
     def cohyponyms(self, word: str) -> list[str]:
-        smallest, largest = COHYPONYM_TARGETS
-        found: set[str] = set()
-        for synset in self._above(word, COHYPONYM_UP):
-            found |= self._below(synset)
-        ordered = self._most_frequent(found - {word})
-        return ordered[:largest] if len(ordered) >= smallest else []
+        """The names of what lies below the hypernyms of its first senses, without the word itself."""
+        found = {name for synset in self._above(word, COHYPONYM_UP) for name in self._below(synset)}
+        return self._most_frequent(found - {word}, *COHYPONYM_TARGETS)
 
     def corruptions(self) -> Iterator[tuple[str, str]]:
-        """Corrupted forms with the word they were made of, for frequent words taken at random.
+        """Corrupted forms, each with its original: a frequent word, drawn at random without repetition.
 
-        A corrupted form must not be a word: not in the model's vocabulary, not in WordNet, and no more than
-        rare in the corpus, where scans have errors of their own.
+        A corrupted form must not be a word: not in the model's vocabulary, not in WordNet, and rare in the
+        corpus, since text has misspellings of its own.
         """
         frequent = [
             word
@@ -151,17 +209,16 @@ class _Builder:
                     break
 
     def _each(self, words: set[str], relation: str, find: Callable[[str], list[str]]) -> dict[str, list[str]]:
-        with progress(f"Looking for {relation}s", total=len(words), unit="words") as bar:
-            found = {}
+        found = {}
+        with progress(f"Finding {relation}s", total=len(words), unit="words") as bar:
             for word in sorted(words):
-                targets = find(word)
-                if targets:
+                if targets := find(word):
                     found[word] = targets
                 bar.advance()
         return found
 
     def _above(self, word: str, distance: int) -> set[Any]:
-        """Hypernyms of the first senses within a distance, the very general ones left out."""
+        """The hypernyms of the first senses within a distance, without the very general ones."""
         level = {lemma.synset() for lemma in self.wordnet.lemmas(word, "n")[:SENSES]}
         found: set[Any] = set()
         for _ in range(distance):
@@ -170,7 +227,7 @@ class _Builder:
         return {synset for synset in found if synset.min_depth() >= MINIMUM_DEPTH}
 
     def _below(self, synset: Any) -> frozenset[str]:
-        """Target words among the hyponyms of a synset, which thousands of keywords may share."""
+        """The target words among the hyponyms of a synset; cached, since thousands of keywords share it."""
         if synset not in self._down:
             found: set[str] = set()
             level = {synset}
@@ -180,24 +237,24 @@ class _Builder:
             self._down[synset] = frozenset(found & self.targets)
         return self._down[synset]
 
-    def _most_frequent(self, words: Iterable[str]) -> list[str]:
-        """Those that are targets, the most frequent in the corpus first."""
-        return sorted(set(words) & self.targets, key=lambda word: (-self.counts.get(word, 0), word))
+    def _most_frequent(
+        self, words: Iterable[str], smallest: int = 1, largest: int | None = None
+    ) -> list[str]:
+        """The words in T, the most frequent first: at most ``largest``, none if fewer than ``smallest``."""
+        found = sorted(set(words) & self.targets, key=lambda word: (-self.counts.get(word, 0), word))
+        return found[:largest] if len(found) >= smallest else []
 
     def _is_no_word(self, text: str) -> bool:
-        return (
-            text not in self.targets
-            and self.counts.get(text, 0) < self.settings.bounds.medium
-            and not self.wordnet.synsets(text)
-        )
+        rare = self.counts.get(text, 0) < self.settings.bounds.medium
+        return rare and text not in self.targets and not self.wordnet.synsets(text)
 
     def _dev_part(self, relation: str, words: Iterable[str]) -> set[str]:
         shuffled = sorted(words, key=lambda word: (self._chance("split", relation, word), word))
         return set(shuffled[: round(len(shuffled) * self.settings.dev_share)])
 
-    def _chance(self, *what: object) -> int:
-        """A random number that depends on the seed and on what it is for, and on nothing else."""
-        text = "\t".join(map(str, (self.settings.seed, *what)))
+    def _chance(self, *purpose: object) -> int:
+        """A random number that depends only on the seed and on its purpose."""
+        text = "\t".join(map(str, (self.settings.seed, *purpose)))
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "big")
 
     def _lemmas(self, pos: str) -> set[str]:
@@ -215,8 +272,8 @@ class _Builder:
 def corrupt(word: str, chance: int) -> str:
     """One insertion, deletion or swap of letters, chosen by a large random number.
 
-    ``chance % 3`` is the kind, what remains the place and the letter: ``corrupt("pinnacle", 1 + 3 * 2) ->
-    "pinacle"`` takes out the letter at place 2.
+    ``chance % 3`` is the kind, the rest the place and the letter: ``corrupt("pinnacle", 1 + 3 * 2) ->
+    "pinacle"`` deletes the letter at place 2.
     """
     chance, kind = divmod(chance, 3)
     if kind == 0:

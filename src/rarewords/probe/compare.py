@@ -1,22 +1,90 @@
-"""Several results side by side, each against the first."""
+"""Several results side by side, each compared with the first, entry by entry.
+
+The paper uses a two-sided binomial test: among the entries where two results differ, how many does each win,
+and how unlikely is that for a fair coin? Beside it stands the bootstrap interval of the difference in means.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
+from scipy.special import bdtr
 
 from rarewords.errors import InputError
 from rarewords.probe.dataset import BANDS, RELATIONS
 from rarewords.probe.result import METRICS, Cell, ProbeResult
-from rarewords.probe.significance import Difference, compare_values
+
+_BLOCK = 4_000_000
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a result differs from a baseline on the same entries.
+
+    :param mean: the mean of result minus baseline.
+    :param low: the lower end of its 95 % bootstrap interval.
+    :param high: the upper end.
+    :param wins: entries where the result is better.
+    :param losses: entries where the baseline is better.
+    :param p_value: of the two-sided binomial test on wins and losses.
+    """
+
+    mean: float
+    low: float
+    high: float
+    wins: int
+    losses: int
+    p_value: float
+
+    def significant(self, level: float = 0.05) -> bool:
+        """Whether the binomial test rejects that the two are equal."""
+        return self.p_value < level
+
+
+def compare_values(result: np.ndarray, baseline: np.ndarray, *, samples: int = 2000) -> Difference:
+    """Compare two results, given one number per entry. *Shape of each:* (entries,)"""
+    if result.shape != baseline.shape or result.ndim != 1 or not len(result):
+        raise InputError(f"{result.shape} and {baseline.shape} numbers cannot be compared entry by entry")
+    difference = result - baseline
+    # The values are fractions with small denominators; anything smaller is a rounding error.
+    wins, losses = int((difference > 1e-9).sum()), int((difference < -1e-9).sum())
+    low, high = bootstrap_interval(difference, samples=samples)
+    return Difference(float(difference.mean()), low, high, wins, losses, binomial_test(wins, wins + losses))
+
+
+def binomial_test(successes: int, trials: int) -> float:
+    """The two-sided p-value of a number of successes of a fair coin.
+
+    The distribution is symmetric, so the p-value is twice the smaller tail:
+    ``binomial_test(8, 10) -> 2 * (45 + 10 + 1) / 1024 = 0.109375``.
+    """
+    if not 0 <= successes <= trials:
+        raise InputError(f"{successes} successes in {trials} trials are impossible")
+    return min(1.0, 2 * float(bdtr(min(successes, trials - successes), trials, 0.5)))
+
+
+def bootstrap_interval(values: np.ndarray, *, samples: int = 2000) -> tuple[float, float]:
+    """The 95 % percentile interval of the mean over resampled entries. *Shape:* (entries,)"""
+    if samples < 1:
+        raise InputError(f"the bootstrap needs at least one sample, not {samples}")
+    random = np.random.default_rng(0)
+    means = []
+    at_once = max(1, _BLOCK // len(values))
+    for start in range(0, samples, at_once):
+        rows = min(at_once, samples - start)
+        means.append(values[random.integers(0, len(values), (rows, len(values)))].mean(axis=1))
+    low, high = np.quantile(np.concatenate(means), [0.025, 0.975])
+    return float(low), float(high)
 
 
 @dataclass(frozen=True)
 class ComparedCell:
-    """One relation and frequency in all results.
+    """One relation and frequency band in all results.
 
-    :param cells: figures of each result.
+    :param cells: the metrics of each result.
     :param differences: for each metric, how each result after the first differs from the first.
     """
 
@@ -26,98 +94,66 @@ class ComparedCell:
     differences: dict[str, tuple[Difference, ...]]
 
     def best(self, metric: str) -> frozenset[int]:
-        """The results with the highest mean, as it is printed with three digits."""
+        """The results with the highest mean, rounded to three digits as in the tables."""
         means = [round(getattr(cell, metric).mean, 3) for cell in self.cells]
         return frozenset(i for i, mean in enumerate(means) if mean == max(means))
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All cells of the paper's main table, and the sums over relations and frequencies."""
+    """All cells of the paper's main table, and the totals over relations and frequencies."""
 
     labels: tuple[str, ...]
     cells: tuple[ComparedCell, ...]
 
+    def cell(self, relation: str = "all", band: str = "all") -> ComparedCell | None:
+        """The cell of a relation and a frequency band, None without such entries."""
+        return next((one for one in self.cells if (one.relation, one.band) == (relation, band)), None)
+
     def as_json(self) -> dict[str, Any]:
         """Plain numbers for ``--json``."""
-        return {
-            "results": list(self.labels),
-            "cells": [
-                {
-                    "relation": cell.relation,
-                    "frequency": cell.band,
-                    "entries": cell.cells[0].entries,
-                    **{
-                        metric: [
-                            {
-                                "mean": round(getattr(one, metric).mean, 6),
-                                **(_difference(cell.differences[metric][i - 1]) if i else {}),
-                            }
-                            for i, one in enumerate(cell.cells)
-                        ]
-                        for metric in METRICS
-                    },
-                }
-                for cell in self.cells
-            ],
-        }
+        cells = []
+        for cell in self.cells:
+            about = {"relation": cell.relation, "frequency": cell.band, "entries": cell.cells[0].entries}
+            means = {metric: [getattr(one, metric).mean for one in cell.cells] for metric in METRICS}
+            differences = {metric: list(map(asdict, found)) for metric, found in cell.differences.items()}
+            cells.append({**about, **means, "differences": differences})
+        return {"results": list(self.labels), "cells": cells}
 
 
 def compare(results: Sequence[ProbeResult], *, samples: int = 2000) -> Comparison:
     """Compare results on the same entries of the same data set.
 
-    :param samples: of the bootstrap.
+    :param samples: number of bootstrap samples.
     """
     check_comparable(results)
+    first = results[0]
+    several = len(set(first.relation)) > 1  # with one relation, "all" would repeat it
     cells = []
-    # With one relation, "all" would say the same once more.
-    several = len(set(results[0].relation)) > 1
-    for relation in (*RELATIONS, "all") if several else (results[0].relation[0],):
+    for relation in (*RELATIONS, "all") if several else (first.relation[0],):
         for band in (*BANDS, "all"):
-            chosen = results[0].chosen(relation, band)
-            if not chosen.any():
+            rows = first.chosen(relation, band)
+            found = [cell for result in results if (cell := result.cell(relation, band)) is not None]
+            if not found:
                 continue
-            figures = tuple(result.cell(relation, band) for result in results)
-            differences = {
-                metric: tuple(
-                    compare_values(
-                        result.values(metric)[chosen], results[0].values(metric)[chosen], samples=samples
-                    )
-                    for result in results[1:]
-                )
-                for metric in METRICS
-            }
-            cells.append(
-                ComparedCell(relation, band, tuple(one for one in figures if one is not None), differences)
-            )
+            differences = {}
+            for metric in METRICS:
+                baseline, *others = (result.values(metric)[rows] for result in results)
+                differences[metric] = tuple(compare_values(one, baseline, samples=samples) for one in others)
+            cells.append(ComparedCell(relation, band, tuple(found), differences))
     return Comparison(tuple(result.label for result in results), tuple(cells))
 
 
 def check_comparable(results: Sequence[ProbeResult]) -> None:
-    """Refuse results of different data sets, entries or bounds."""
+    """Refuse results of different data sets, entries or frequency bounds."""
     if not results:
         raise InputError("give at least one result to compare")
     first = results[0]
     for other in results[1:]:
+        pair = f"{first.label!r} and {other.label!r}"
         if other.settings.get("dataset") != first.settings.get("dataset"):
-            raise InputError(
-                f"{first.label!r} and {other.label!r} were evaluated on different data sets; "
-                "evaluate both on the same one"
-            )
+            raise InputError(f"{pair} come from different data sets; evaluate both on the same one")
         if list(other.id) != list(first.id):
-            raise InputError(
-                f"{first.label!r} has {len(first)} entries and {other.label!r} {len(other)}, or other ones; "
-                "evaluate both with the same --set, --relation and --limit"
-            )
+            raise InputError(f"{pair} have different entries; evaluate both with the same --set and --limit")
         if other.bounds != first.bounds:
-            raise InputError(f"{first.label!r} and {other.label!r} bound rare and frequent differently")
-
-
-def _difference(one: Difference) -> dict[str, Any]:
-    return {
-        "difference": round(one.mean, 6),
-        "interval": [round(one.low, 6), round(one.high, 6)],
-        "wins": one.wins,
-        "losses": one.losses,
-        "p": float(f"{one.p_value:.3g}"),
-    }
+            raise InputError(f"{pair} have different bounds for rare and frequent words")

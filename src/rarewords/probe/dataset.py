@@ -1,7 +1,7 @@
 """The WNLaMPro data set: its entries, and the tab-separated format it is published in.
 
-One entry a line, ``ID SET WORD RELATION TARGET TARGET …``, each word written ``lime (n,4.05,772)``: part of
-speech, Zipf frequency, count in the corpus.
+One entry per line, ``ID SET WORD RELATION TARGET TARGET …``, each word written ``lime (n,4.05,772)``: part
+of speech, Zipf frequency, count in the corpus.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import hashlib
 import io
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import overload
 
 from rarewords.errors import InputError
 from rarewords.files import whole_file
@@ -31,11 +31,11 @@ _ANNOTATED = re.compile(r"(\S+) \(([a-z]+),(\d+(?:\.\d+)?),(\d+)\)")
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedWord:
-    """A word with what the data set says about it.
+    """A word with its annotation in the data set.
 
-    :param pos: ``n`` for a noun, ``a`` for an adjective, ``x`` where WordNet has it as neither.
-    :param zipf: log10 of its occurrences in a thousand million words; 0 for one that does not occur.
-    :param count: its occurrences in the corpus the data set was built with.
+    :param pos: ``n`` for a noun, ``a`` for an adjective, ``x`` if WordNet has it as neither.
+    :param zipf: log10 of its occurrences per billion words; 0 for a word that does not occur.
+    :param count: its occurrences in the corpus that the data set was built from.
     """
 
     text: str
@@ -51,14 +51,14 @@ class AnnotatedWord:
         """Read ``lime (n,4.05,772)``; anything else is a ``ValueError``."""
         found = _ANNOTATED.fullmatch(written)
         if found is None:
-            raise ValueError(f"{written!r} is not of the form 'word (n,4.95,64105)'")
+            raise ValueError(f"{written!r} does not have the form 'word (n,4.95,64105)'")
         text, pos, zipf, count = found.groups()
         return cls(text, pos, float(zipf), int(count))
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A keyword, a relation and the words that stand in that relation to it.
+    """A keyword, a relation, and the target words that stand in that relation to the keyword.
 
     :param subset: ``dev`` or ``test``.
     """
@@ -76,22 +76,32 @@ class Entry:
             raise ValueError(f"the relation is {self.relation!r}, not one of {', '.join(RELATIONS)}")
         if not self.targets:
             raise ValueError(f"{self.word.text!r} has no targets")
-        if not self.id.strip():
-            raise ValueError("the ID is empty")
+        if len(self.id.split()) != 1:
+            raise ValueError(f"the ID must be one word, not {self.id!r}")
 
     @property
     def count(self) -> int:
         """How often the keyword occurs in the corpus."""
         return self.word.count
 
+    @property
+    def contains_a_target(self) -> bool:
+        """Whether a target can be read off the keyword, as *berry* can be read off *blackberry*.
+
+        Targets of one or two letters do not count: *water* contains *a* and *t* by accident. Nor does a
+        corruption, which keeps most of its target's letters by construction.
+        """
+        return self.relation != "corruption" and any(
+            len(target.text) > 2 and target.text in self.word.text for target in self.targets
+        )
+
     def __str__(self) -> str:
-        columns = [self.id, self.subset, str(self.word), self.relation, *map(str, self.targets)]
-        return "\t".join(columns)
+        return "\t".join([self.id, self.subset, str(self.word), self.relation, *map(str, self.targets)])
 
 
 @dataclass(frozen=True)
 class FrequencyBounds:
-    """Where rare ends and where frequent begins.
+    """The counts from which a word is medium and frequent.
 
     >>> [FrequencyBounds().band(count) for count in (0, 9, 10, 99, 100)]
     ['rare', 'rare', 'medium', 'medium', 'frequent']
@@ -102,9 +112,7 @@ class FrequencyBounds:
 
     def __post_init__(self) -> None:
         if not 0 < self.medium < self.frequent:
-            raise InputError(
-                f"the bounds of the frequencies must rise from above 0: {self.medium}, {self.frequent}"
-            )
+            raise InputError(f"bounds must be 0 < medium < frequent, not {self.medium}, {self.frequent}")
 
     def band(self, count: int) -> str:
         """``rare``, ``medium`` or ``frequent``."""
@@ -112,33 +120,28 @@ class FrequencyBounds:
 
 
 @dataclass(frozen=True)
-class Dataset(Sequence[Entry]):
+class Dataset:
     """Entries in the order of their file."""
 
     entries: tuple[Entry, ...]
     name: str = field(default="WNLaMPro", compare=False)
 
     def __post_init__(self) -> None:
-        ids = [entry.id for entry in self.entries]
-        if len(set(ids)) != len(ids):
-            twice = next(
-                one for one, other in zip(sorted(ids), sorted(ids)[1:], strict=False) if one == other
-            )
-            raise InputError(f"{self.name}: the ID {twice} is given to more than one entry")
+        if not self.entries:
+            raise InputError(f"{self.name} holds no entries")
+        for identifier, uses in Counter(entry.id for entry in self.entries).items():
+            if uses > 1:
+                raise InputError(f"{self.name}: more than one entry has the ID {identifier}")
 
     def __len__(self) -> int:
         return len(self.entries)
 
-    @overload
-    def __getitem__(self, index: int) -> Entry: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Entry, ...]: ...
-    def __getitem__(self, index: int | slice) -> Entry | tuple[Entry, ...]:
-        return self.entries[index]
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the entries as written, whatever the file was called or compressed with."""
+        """SHA-256 of the entries as written; file name and compression do not matter."""
         return hashlib.sha256(self.text().encode()).hexdigest()
 
     def text(self) -> str:
@@ -146,61 +149,39 @@ class Dataset(Sequence[Entry]):
         return "".join(f"{entry}\n" for entry in self.entries)
 
     def select(
-        self,
-        *,
-        subset: str = "all",
-        relations: Iterable[str] | None = None,
-        bands: Iterable[str] | None = None,
-        bounds: FrequencyBounds | None = None,
-        limit: int | None = None,
+        self, *, subset: str = "all", relations: Iterable[str] | None = None, limit: int | None = None
     ) -> tuple[Entry, ...]:
-        """The entries of a set, of some relations and frequencies.
+        """The entries of a set and of some relations.
 
-        ``limit`` keeps that many of what is left, spread evenly so that every relation has its share.
+        :param limit: keep at most N of them, evenly spread so that every relation has its share.
         """
         if subset not in (*SETS, "all"):
             raise InputError(f"unknown set {subset!r}; use dev, test or all")
-        wanted = set(RELATIONS) if relations is None else {relation_name(one) for one in relations}
-        limits = bounds or FrequencyBounds()
-        kept_bands = set(BANDS if bands is None else bands)
-        if not kept_bands <= set(BANDS):
-            unknown = sorted(kept_bands - set(BANDS))
-            raise InputError(f"unknown frequency {unknown[0]!r}; use {', '.join(BANDS)}")
-        chosen = [
-            entry
-            for entry in self.entries
-            if subset in ("all", entry.subset)
-            and entry.relation in wanted
-            and limits.band(entry.count) in kept_bands
-        ]
         if limit is not None and limit < 1:
             raise InputError(f"the limit must be at least 1, not {limit}")
+        wanted = set(RELATIONS) if relations is None else {relation_name(one) for one in relations}
+        chosen = [one for one in self.entries if subset in ("all", one.subset) and one.relation in wanted]
         if limit is not None and limit < len(chosen):
             chosen = [chosen[i * len(chosen) // limit] for i in range(limit)]
         if not chosen:
-            raise InputError(f"{self.name} has no entries of that set, relation and frequency")
+            raise InputError(f"{self.name} has no entries of that set and relation")
         return tuple(chosen)
 
     def save(self, path: str | Path) -> None:
-        """Write the published format, compressed where the name ends in ``.gz``; the same bytes each time."""
-        raw = self.text().encode()
-        with whole_file(path) as temporary, temporary.open("wb") as stream:
-            stream.write(gzip_bytes(raw) if str(path).endswith(".gz") else raw)
+        """Write the published format, compressed if the name ends in ``.gz``."""
+        write_text(path, self.text())
 
     @classmethod
     def load(cls, path: str | Path = BUNDLED_DATASET) -> Dataset:
-        """Read a file of the published format, plain or ``.gz``; ``default`` is the one that ships."""
+        """Read a file of the published format, plain or ``.gz``; ``default`` is the data set that ships."""
         if str(path) == BUNDLED_DATASET:
             with as_file(files("rarewords") / "assets" / "wnlampro" / "wnlampro.tsv.gz") as bundled:
                 return cls(tuple(_read(bundled)), "the bundled WNLaMPro")
-        entries = tuple(_read(Path(path)))
-        if not entries:
-            raise InputError(f"{path} holds no entries")
-        return cls(entries, str(path))
+        return cls(tuple(_read(Path(path))), str(path))
 
 
 def relation_name(name: str) -> str:
-    """A relation by its name or the paper's short one: ``coh+ -> cohyponym``."""
+    """A relation from its name or the paper's abbreviation: ``coh+ -> cohyponym``."""
     lowered = name.strip().lower().removesuffix("+")
     for relation in RELATIONS:
         if lowered in (relation, relation[:3]):
@@ -208,53 +189,42 @@ def relation_name(name: str) -> str:
     raise InputError(f"unknown relation {name!r}; use {', '.join(RELATIONS)}")
 
 
+def read_text(path: Path) -> str:
+    """The content of a UTF-8 text file, plain or compressed with gzip."""
+    try:
+        raw = path.read_bytes()
+        return (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start})") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path} is a damaged .gz file: {error}") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a UTF-8 text file, compressed if the name ends in ``.gz``; the same bytes for the same text."""
+    with whole_file(path) as temporary, temporary.open("wb") as stream:
+        if str(path).endswith(".gz"):
+            with gzip.GzipFile("", "wb", 9, stream, mtime=0) as compressed:  # no name, no time
+                compressed.write(text.encode())
+        else:
+            stream.write(text.encode())
+
+
 def _read(path: Path) -> Iterator[Entry]:
-    known: dict[str, AnnotatedWord] = {}  # targets repeat by the thousand; each is parsed and kept once
-
-    def annotated(written: str) -> AnnotatedWord:
-        if written not in known:
-            known[written] = AnnotatedWord.parse(written)
-        return known[written]
-
-    for number, line in enumerate(_lines(path), 1):
+    annotated = cache(AnnotatedWord.parse)  # targets repeat by the thousand
+    for number, line in enumerate(io.StringIO(read_text(path)), 1):
         if not line.strip():
             continue
         columns = line.rstrip("\r\n").rstrip("\t").split("\t")
         try:
             if len(columns) < 5:
-                raise ValueError(f"{len(columns)} columns where at least 5 are needed")
+                raise ValueError(f"{len(columns)} columns instead of at least 5")
             identifier, subset, word, relation, *targets = columns
-            yield Entry(
-                identifier,
-                subset,
-                annotated(word),
-                relation.removesuffix("+"),
-                tuple(annotated(target) for target in targets),
-            )
+            relation, parsed = relation.removesuffix("+"), tuple(map(annotated, targets))
+            yield Entry(identifier, subset, annotated(word), relation, parsed)
         except ValueError as error:
             raise InputError(f"{path}, line {number}: {error}") from None
-
-
-def _lines(path: Path) -> Iterator[str]:
-    try:
-        raw = path.read_bytes()
-        if raw[:2] == b"\x1f\x8b":
-            raw = gzip.decompress(raw)
-        yield from io.StringIO(raw.decode("utf-8-sig"))
-    except FileNotFoundError:
-        raise InputError(f"the data set {path} does not exist") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder; give the data set's file") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start})") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} is a damaged .gz file: {error}") from None
-
-
-def gzip_bytes(raw: bytes) -> bytes:
-    """Compress so that the same content gives the same bytes."""
-    # No time stamp and no name in the header, so that a rebuild gives the same bytes.
-    buffer = io.BytesIO()
-    with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=buffer, mtime=0) as stream:
-        stream.write(raw)
-    return buffer.getvalue()

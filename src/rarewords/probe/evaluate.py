@@ -1,51 +1,53 @@
-"""Asking a model every pattern of every entry, and where the targets came among its answers."""
+"""Asking a model every pattern of every entry, and ranking the targets among its answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 
 import numpy as np
+import torch
 
+from rarewords.engine import Engine
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel, Query
-from rarewords.probe.answers import write_answers
-from rarewords.probe.cache import PredictionCache
-from rarewords.probe.dataset import BANDS, RELATIONS, Dataset, Entry, FrequencyBounds, relation_name
+from rarewords.models import shown_name
+from rarewords.ota.objective import baseline
+from rarewords.probe.dataset import RELATIONS, Dataset, Entry, relation_name
 from rarewords.probe.patterns import patterns_for
 from rarewords.probe.predict import Asked, Predictor, predict
-from rarewords.probe.result import RANK_LIMIT, ProbeResult
+from rarewords.probe.result import RANK_LIMIT, ProbeResult, Score
+from rarewords.stages import Stages
+from rarewords.tokens import Tokens
 from rarewords.vectors import WordVectors
 
-if TYPE_CHECKING:
-    from rarewords.corpus.engine import Engine
-
-METHODS = ("pieces", "first", "last", "avg", "vectors")
+BASELINES = ("first", "last", "avg")
+METHODS = ("pieces", *BASELINES, "vectors")
+_ANSWERS_KEPT = 10
 
 
 @dataclass(frozen=True)
 class EvalSettings:
     """Which entries are asked, and what stands for the keyword.
 
-    :param method: ``pieces`` leaves the keyword to the tokenizer. ``first``, ``last`` and ``avg`` put one
-        vector in place of a keyword of several pieces, made of their embeddings; ``vectors`` puts a given
-        vector in place of each keyword that has one.
-    :param below: only keywords that occur less often than this get a vector; the others keep their pieces.
-    :param slash: show the pieces and the vector, ``kumquat / <vector>``, instead of the vector alone.
-    :param depth: how many answers are looked at for the rank; the figures use the first 100 of them.
+    :param method: ``pieces`` leaves the keyword to the tokenizer. ``first``, ``last`` and ``avg`` replace a
+        keyword of several subwords with one vector, made from their embeddings; ``vectors`` replaces each
+        keyword that has a given vector.
+    :param subset: ``dev``, ``test`` or ``all``.
+    :param limit: ask at most N entries, evenly spread.
+    :param below: replace only keywords that occur less often than this; the others keep their subwords.
+    :param slash: show subwords and vector, ``kumquat / <vector>``, instead of the vector alone.
+    :param depth: the number of answers to rank; the metrics use the first 100.
     """
 
     method: str = "pieces"
     subset: str = "all"
     relations: tuple[str, ...] = RELATIONS
-    bands: tuple[str, ...] = BANDS
     limit: int | None = None
     below: int | None = None
     slash: bool = False
     depth: int = RANK_LIMIT
-    bounds: FrequencyBounds = field(default_factory=FrequencyBounds)
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -53,9 +55,9 @@ class EvalSettings:
         if self.depth < RANK_LIMIT:
             raise InputError(f"the depth must be at least {RANK_LIMIT}, not {self.depth}")
         if self.below is not None and self.below < 1:
-            raise InputError(f"'below' is a count from 1 on, not {self.below}")
+            raise InputError(f"'below' must be a count of at least 1, not {self.below}")
         if self.method == "pieces" and (self.below is not None or self.slash):
-            raise InputError("below and slash say how vectors are used; the method pieces uses none")
+            raise InputError("'below' and 'slash' need vectors; the method pieces has none")
         object.__setattr__(self, "relations", tuple(relation_name(one) for one in self.relations))
 
 
@@ -66,104 +68,68 @@ def evaluate(
     *,
     vectors: WordVectors | None = None,
     label: str | None = None,
-    cache: PredictionCache | None = None,
+    stages: Stages | None = None,
     engine: Engine | None = None,
     tokens_per_batch: int | None = None,
-    answers: str | Path | None = None,
+    answers: bool = False,
 ) -> ProbeResult:
     """Probe a model.
 
     :param vectors: for the method ``vectors``.
-    :param cache: where predictions are kept and looked up; nothing is kept when there is none.
+    :param label: the name of the result in tables; by default the model and the method.
+    :param stages: keeps finished work, so that an interrupted evaluation resumes.
     :param engine: spreads the work over processes or machines.
-    :param answers: a ``.jsonl.gz`` file that gets every answer to every query.
+    :param answers: keep each entry's best question with its first answers.
     """
     settings = settings or EvalSettings()
-    entries = dataset.select(
-        subset=settings.subset,
-        relations=settings.relations,
-        bands=settings.bands,
-        bounds=settings.bounds,
-        limit=settings.limit,
-    )
-    known = _check_targets(lm, dataset.name, entries)
-    replacing = _replacements(lm, entries, settings, vectors)
-    queries = list(_queries(entries, replacing, settings.slash))
-    targets = {entry.id: target_ids(entry, lm.whole_words) for entry in entries}
+    entries = dataset.select(subset=settings.subset, relations=settings.relations, limit=settings.limit)
     if settings.depth >= len(lm.embeddings):
-        raise InputError(f"the depth {settings.depth} is not below the vocabulary's {len(lm.embeddings)}")
-    predictor = Predictor(lm, settings.depth, tokens_per_batch)
-    asked = [Asked(query, targets[entry.id]) for entry, query in queries]
-    ids = predict(predictor, asked, cache=cache, engine=engine)
-    scores = score(entries, ids, lm.whole_words)
-    if answers is not None:
-        write_answers(answers, queries, ids, lm.tokens)
+        raise InputError(f"the depth {settings.depth} exceeds the vocabulary of {len(lm.embeddings)} tokens")
+    known = _share_of_known_targets(lm, dataset.name, entries)
+    replacing = _replacements(lm, entries, settings, vectors)
+    questions = [_questions(entry, replacing, settings.slash, lm.whole_words) for entry in entries]
+    asked = [question for group in questions for question in group]
+    ids = predict(Predictor(lm, settings.depth, tokens_per_batch), asked, stages=stages, engine=engine)
+    answered = np.split(ids, np.cumsum([len(group) for group in questions])[:-1])
+    found = [np.isin(rows, group[0].targets) for group, rows in zip(questions, answered, strict=True)]
+    scores = [Score.of(one) for one in found]
+    chosen = asdict(settings)
+    record = {
+        "label": label or f"{shown_name(lm.name)} {settings.method}",
+        "model": shown_name(lm.name),
+        "fingerprint": lm.fingerprint,
+        "dtype": str(lm.dtype).removeprefix("torch."),
+        "dataset": dataset.digest,
+        "set": chosen.pop("subset"),
+        **chosen,
+        "queries": len(asked),
+        "keywords_with_vectors": len(replacing),
+        "targets_known": round(known, 4),
+        "vectors": None if vectors is None else dict(vectors.settings),
+    }
     return ProbeResult(
-        settings={
-            "label": label or f"{Path(lm.name).name} {settings.method}",
-            "model": Path(lm.name).name,
-            "fingerprint": lm.fingerprint,
-            "dtype": str(lm.dtype).removeprefix("torch."),
-            "dataset": dataset.digest,
-            "method": settings.method,
-            "set": settings.subset,
-            "relations": list(settings.relations),
-            "frequencies": list(settings.bands),
-            "limit": settings.limit,
-            "below": settings.below,
-            "slash": settings.slash,
-            "depth": settings.depth,
-            "queries": len(queries),
-            "keywords_with_vectors": len(replacing),
-            "targets_known": round(known, 4),
-            "vectors": _plain(vectors.settings) if vectors is not None else None,
-        },
+        record,
         id=[entry.id for entry in entries],
         word=[entry.word.text for entry in entries],
         relation=[entry.relation for entry in entries],
-        rank=scores[0],
-        hits3=scores[1],
-        hits10=scores[2],
-        count=np.array([entry.count for entry in entries], dtype=np.int64),
-        bounds=settings.bounds,
+        rank=np.array([one.rank for one in scores]),
+        hits3=np.array([one.hits3 for one in scores]),
+        hits10=np.array([one.hits10 for one in scores]),
+        count=np.array([entry.count for entry in entries]),
+        answers=list(map(partial(_best_answers, lm.tokens), questions, answered, found)) if answers else (),
     )
 
 
-def score(
-    entries: Sequence[Entry], ids: np.ndarray, whole_words: dict[str, int]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rank, hits among the first 3 and hits among the first 10 of each entry, best over its patterns.
-
-    :param ids: answers to the entries' queries, in their order. *Shape:* (queries, depth)
-    """
-    result = np.zeros((3, len(entries)), dtype=np.int64)
-    start = 0
-    for number, entry in enumerate(entries):
-        stop = start + len(patterns_for(entry.relation, entry.word.text))
-        found = np.isin(ids[start:stop], target_ids(entry, whole_words))
-        places = np.flatnonzero(found.any(axis=0))
-        result[0, number] = places[0] + 1 if len(places) else 0
-        result[1, number] = found[:, :3].sum(axis=1).max()
-        result[2, number] = found[:, :10].sum(axis=1).max()
-        start = stop
-    if start != len(ids):
-        raise ValueError(f"{len(ids)} rows of answers for {start} queries")
-    return result[0], result[1], result[2]
-
-
-def target_ids(entry: Entry, whole_words: dict[str, int]) -> tuple[int, ...]:
-    """The targets a model can answer with, as its token ids."""
-    return tuple(whole_words[one.text] for one in entry.targets if one.text in whole_words)
-
-
-def _queries(
-    entries: Sequence[Entry], replacing: dict[str, np.ndarray], slash: bool
-) -> Iterator[tuple[Entry, Query]]:
-    for entry in entries:
-        word = entry.word.text
-        vector = replacing.get(word)
-        for pattern in patterns_for(entry.relation, word):
-            yield entry, Query(pattern, word, vector, slash and vector is not None)
+def _questions(
+    entry: Entry, replacing: dict[str, np.ndarray], slash: bool, whole_words: dict[str, int]
+) -> list[Asked]:
+    word, vector = entry.word.text, replacing.get(entry.word.text)
+    # Only targets that are tokens of the model can be answers.
+    targets = tuple(whole_words[one.text] for one in entry.targets if one.text in whole_words)
+    return [
+        Asked(Query(pattern, word, vector, slash and vector is not None), targets)
+        for pattern in patterns_for(entry.relation, word)
+    ]
 
 
 def _replacements(
@@ -171,43 +137,46 @@ def _replacements(
 ) -> dict[str, np.ndarray]:
     """The keywords that are shown as a vector. *Shape of each:* (dim,)"""
     if (settings.method == "vectors") != (vectors is not None):
-        raise InputError("the method 'vectors' needs a file of vectors, and no other method takes one")
+        raise InputError("the method 'vectors' needs vectors, and no other method takes them")
     limit = settings.below
     words = sorted({entry.word.text for entry in entries if limit is None or entry.count < limit})
-    if settings.method == "pieces" or not words:
+    if settings.method in BASELINES:
+        return {
+            word: baseline(lm, torch.tensor([pieces], device=lm.device), settings.method)[0].cpu().numpy()
+            for word, pieces in zip(words, lm.tokens.pieces_of(words), strict=True)
+            if len(pieces) > 1
+        }
+    if vectors is None or not words:
         return {}
-    if vectors is not None:
-        if vectors.dim != lm.dim:
-            raise InputError(
-                f"the vectors have size {vectors.dim}, but {lm.name} takes vectors of size {lm.dim}; "
-                "they were made for another model"
-            )
-        found = {word: vectors[word] for word in words if word in vectors}
-        if not found:
-            raise InputError("none of the keywords asked for has a vector; were they made for these words?")
-        return found
-    table = lm.embeddings.float().cpu().numpy()
-    combine = {
-        "first": lambda rows: rows[0],
-        "last": lambda rows: rows[-1],
-        "avg": lambda rows: rows.mean(axis=0),
-    }[settings.method]
-    pieces = zip(words, lm.tokens.pieces_of(words), strict=True)
-    return {word: combine(table[ids]) for word, ids in pieces if len(ids) > 1}
+    if vectors.dim != lm.dim:
+        raise InputError(
+            f"the vectors have size {vectors.dim}, but {lm.name} takes vectors of size {lm.dim}; "
+            "they were made for another model"
+        )
+    found = {word: vectors[word] for word in words if word in vectors}
+    if not found:
+        raise InputError("none of the keywords has a vector; make vectors for the words of the data set")
+    return found
 
 
-def _check_targets(lm: LanguageModel, name: str, entries: Sequence[Entry]) -> float:
-    """The share of target words the model can answer with; a model that lacks most is refused."""
+def _share_of_known_targets(lm: LanguageModel, name: str, entries: Sequence[Entry]) -> float:
+    """The share of target words that are tokens of the model; a model that lacks most is refused."""
     targets = {target.text for entry in entries for target in entry.targets}
     known = sum(target in lm.whole_words for target in targets) / len(targets)
     if known < 0.5:
         raise InputError(
-            f"{lm.name} has only {known:.0%} of the target words of {name} in its vocabulary, so most "
-            "could never be answered; build a data set for it with: rarewords wnlampro build --model"
+            f"{lm.name} has only {known:.0%} of the target words of {name} in its vocabulary; "
+            "build a data set for it with: rarewords wnlampro build --model"
         )
     return known
 
 
-def _plain(settings: Any) -> Any:
-    # What made the vectors goes into the result's file, so it must be something JSON can hold.
-    return {key: value for key, value in settings.items() if isinstance(value, str | int | float | bool)}
+def _best_answers(tokens: Tokens, questions: Sequence[Asked], ids: np.ndarray, found: np.ndarray) -> str:
+    """The question with the best rank and its first answers: ``a kumquat is a _. fruit, plant, …``.
+
+    :param ids: the answers to the questions. *Shape:* (questions, depth)
+    :param found: which of them are targets. *Shape:* (questions, depth)
+    """
+    best = int(np.where(found.any(axis=1), found.argmax(axis=1), found.shape[1]).argmin())
+    query, answers = questions[best].query, tokens.text_of(ids[best, :_ANSWERS_KEPT].tolist())
+    return f"{query.pattern.replace('<W>', query.word)} {', '.join(answers)}"

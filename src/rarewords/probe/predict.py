@@ -1,28 +1,28 @@
-"""The first answers to many queries: batched, sharded, cached, and always in the same order.
+"""The most probable answers to many queries: batched, sharded, resumable, and always in the same order.
 
-In float32 the last digits of a logit depend on what else is in the batch and on the machine, and two
-answers that are nearly equally probable may change places. Where a rank or a precision hangs on such digits
-the query is computed again in float64, so that neither depends on batch size, order, sharding or device.
+In float32 the last digits of a logit depend on the rest of the batch and on the machine, so two answers of
+nearly equal probability may swap places. If a rank or a precision depends on such digits, the query is
+computed again in float64. Ranks therefore do not depend on batch size, order, sharding or device.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
 
 import numpy as np
 import torch
 
+from rarewords.engine import Engine
 from rarewords.lm import Answers, LanguageModel, Query
-from rarewords.probe.cache import PredictionCache, query_keys
 from rarewords.probe.result import RANK_LIMIT
-from rarewords.progress import Bar, progress
-
-if TYPE_CHECKING:
-    from rarewords.corpus.engine import Engine
+from rarewords.progress import progress
+from rarewords.stages import Stages, key_of
+from rarewords.worker import ModelReference
 
 # Log-probabilities of the same query in float32 differ by up to 7e-6 between batch sizes; four times that.
 CLOSE = 3e-5
@@ -31,7 +31,7 @@ QUERIES_PER_SHARD = 8192
 
 @dataclass(frozen=True)
 class Asked:
-    """A query and the token ids of the answers that count."""
+    """A query and the token ids of its targets."""
 
     query: Query
     targets: tuple[int, ...]
@@ -40,36 +40,28 @@ class Asked:
 class Predictor:
     """The first ``depth`` answers of a model to each query.
 
-    :param tokens_per_batch: how much is computed at once; the device decides when it is not given.
+    :param tokens_per_batch: how much is computed at once; None leaves that to the device.
     """
 
-    def __init__(self, lm: LanguageModel, depth: int = 100, tokens_per_batch: int | None = None) -> None:
+    def __init__(self, lm: LanguageModel, depth: int, tokens_per_batch: int | None = None) -> None:
         self.lm, self.depth, self.tokens_per_batch = lm, depth, tokens_per_batch
 
-    def __call__(self, asked: Sequence[Asked], bar: Bar | None = None) -> np.ndarray:
+    def __call__(self, asked: Sequence[Asked]) -> np.ndarray:
         """Answer ids, the most probable first. *Shape:* (queries, depth)"""
-        # One more than asked for, to see whether the last place is close to the next.
-        answers = self.lm.fill(
-            [one.query for one in asked],
-            top_k=self.depth + 1,
-            tokens_per_batch=self.tokens_per_batch,
-            bar=bar,
-        )
+        queries, size = [one.query for one in asked], self.tokens_per_batch
+        # One answer more, to see whether the last place is close to the next.
+        answers = self.lm.fill(queries, top_k=self.depth + 1, tokens_per_batch=size)
         ids = answers.ids[:, : self.depth].astype(np.int32)
         again = self._undecided(asked, answers) if self.lm.dtype == torch.float32 else []
         if again:
-            ids[again] = self._double.fill(
-                [asked[i].query for i in again],
-                top_k=self.depth,
-                tokens_per_batch=self.tokens_per_batch,
-                bar=_Silent(),
-            ).ids
+            doubtful = [queries[i] for i in again]
+            ids[again] = self._double.fill(doubtful, top_k=self.depth, tokens_per_batch=size).ids
         return ids
 
     def _undecided(self, asked: Sequence[Asked], answers: Answers) -> list[int]:
-        """The queries where last digits decide the place of the first target or the hits in front.
+        """The queries where last digits decide the rank of the first target or the hits in the first 3 or 10.
 
-        Places beyond the rank limit count for no figure and are left as they are.
+        Places beyond the rank limit do not affect any metric and stay as they are.
         """
         close = -np.diff(answers.log_probs[:, : RANK_LIMIT + 1], axis=1) < CLOSE
         undecided = []
@@ -93,99 +85,62 @@ def predict(
     predictor: Predictor,
     asked: Sequence[Asked],
     *,
-    cache: PredictionCache | None = None,
+    stages: Stages | None = None,
     engine: Engine | None = None,
 ) -> np.ndarray:
-    """The first answers to each query, those in the cache taken from there. *Shape:* (queries, depth)
+    """The first answers to each query. *Shape:* (queries, depth)
 
-    :param engine: spreads the rest over processes or machines, each of which loads the model by its name.
+    :param stages: keeps finished shards, so that an interrupted run resumes.
+    :param engine: spreads the work over processes or machines, each of which loads the model by name.
     """
-    lm, depth = predictor.lm, predictor.depth
-    result = np.zeros((len(asked), depth), dtype=np.int32)
-    keys = query_keys(lm, [(one.query, one.targets) for one in asked], depth) if cache else []
-    known = cache.get(keys, depth) if cache else {}
-    for place, key in enumerate(keys):
-        if key in known:
-            result[place] = known[key]
-    missing = [i for i in range(len(asked)) if not (known and keys[i] in known)]
-    parts = [missing[i : i + QUERIES_PER_SHARD] for i in range(0, len(missing), QUERIES_PER_SHARD)]
-    with progress("Filling blanks", total=len(asked), unit="queries") as bar:
-        bar.advance(len(asked) - len(missing))
-        for number, ids in _computed(predictor, [[asked[i] for i in part] for part in parts], engine, bar):
-            result[parts[number]] = ids
-            if cache:
-                cache.put((keys[i], row) for i, row in zip(parts[number], ids, strict=True))
-    return result
-
-
-def _computed(
-    predictor: Predictor, parts: list[list[Asked]], engine: Engine | None, bar: Bar
-) -> Iterator[tuple[int, np.ndarray]]:
+    shards = [asked[i : i + QUERIES_PER_SHARD] for i in range(0, len(asked), QUERIES_PER_SHARD)]
+    folder = None if stages is None else stages.path
+    computed: Iterator[tuple[int, np.ndarray]]
     if engine is None:
-        for number, part in enumerate(parts):
-            yield number, predictor(part, bar)
-        return
-    lm = predictor.lm
-    threads = max(1, torch.get_num_threads() // engine.workers) if lm.device.type == "cpu" else None
-    shards = [
-        Shard(
-            lm.name,
-            str(lm.device),
-            str(lm.dtype).removeprefix("torch."),
-            predictor.depth,
-            predictor.tokens_per_batch,
-            threads,
-            tuple(part),
-        )
-        for part in parts
+        computed = ((number, _answers(predictor, folder, shard)) for number, shard in enumerate(shards))
+    else:
+        model = ModelReference.of(predictor.lm, engine)
+        answer = partial(_answer_shard, model, predictor.depth, predictor.tokens_per_batch, folder)
+        computed = engine.map(answer, shards)
+    found: dict[int, np.ndarray] = {}
+    with progress("Filling blanks", total=len(asked), unit="queries") as bar:
+        for number, ids in computed:
+            found[number] = ids
+            bar.advance(len(ids))
+    return np.concatenate([found[number] for number in range(len(shards))])
+
+
+def _answers(predictor: Predictor, folder: Path | None, asked: Sequence[Asked]) -> np.ndarray:
+    if folder is None:
+        return predictor(asked)
+    key = _key(predictor, asked)
+    return Stages(folder).arrays("answers", key, lambda: {"ids": predictor(asked)})["ids"]
+
+
+def _key(predictor: Predictor, asked: Sequence[Asked]) -> str:
+    """What is asked, of which model and how deep. The targets belong to it: only their ranks are exact."""
+    lm, vectors = predictor.lm, hashlib.sha256()
+    for one in asked:
+        if one.query.vector is not None:
+            vectors.update(np.ascontiguousarray(one.query.vector, dtype="<f4").tobytes())
+    vocabulary = sorted(lm.tokenizer.get_vocab().items())
+    queries = [
+        (one.query.pattern, one.query.word, one.query.vector is not None, one.query.slash, one.targets)
+        for one in asked
     ]
-    for number, ids in engine.map(predict_shard, shards):
-        bar.advance(len(parts[number]))
-        yield number, ids
+    return key_of(lm.fingerprint, vocabulary, str(lm.dtype), predictor.depth, queries, vectors.hexdigest())
 
 
-@dataclass(frozen=True)
-class Shard:
-    """A part of the queries and all a process needs to answer them."""
-
-    model: str
-    device: str
-    dtype: str
-    depth: int
-    tokens_per_batch: int | None
-    threads: int | None
-    asked: tuple[Asked, ...]
+def _answer_shard(
+    model: ModelReference,
+    depth: int,
+    tokens_per_batch: int | None,
+    folder: Path | None,
+    asked: Sequence[Asked],
+) -> np.ndarray:
+    return _answers(_predictor(model, depth, tokens_per_batch), folder, asked)
 
 
-def predict_shard(shard: Shard) -> np.ndarray:
-    """Answer the queries of a shard in this process. *Shape:* (queries, depth)"""
-    predictor = _loaded(shard.model, shard.device, shard.dtype, shard.depth, shard.tokens_per_batch)
-    with _threads(shard.threads):
-        return predictor(shard.asked, _Silent())
-
-
-@lru_cache(maxsize=1)  # a process answers many shards of one model
-def _loaded(model: str, device: str, dtype: str, depth: int, tokens_per_batch: int | None) -> Predictor:
-    return Predictor(
-        LanguageModel.from_pretrained(model, device=device, dtype=dtype), depth, tokens_per_batch
-    )
-
-
-class _threads:  # noqa: N801 - used as a with block
-    def __init__(self, number: int | None) -> None:
-        self._number, self._before = number, torch.get_num_threads()
-
-    def __enter__(self) -> None:
-        if self._number:
-            torch.set_num_threads(self._number)
-
-    def __exit__(self, *_: Any) -> None:
-        torch.set_num_threads(self._before)
-
-
-class _Silent:
-    def advance(self, amount: float = 1.0) -> None: ...
-
-    def note(self, text: str) -> None: ...
-
-    def total(self, total: float) -> None: ...
+@lru_cache(maxsize=1)  # a process answers many shards with one model
+def _predictor(model: ModelReference, depth: int, tokens_per_batch: int | None) -> Predictor:
+    return Predictor(model.load(), depth, tokens_per_batch)

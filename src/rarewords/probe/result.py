@@ -1,14 +1,19 @@
-"""What an evaluation found: a rank for every entry, and the figures made of the ranks.
+"""The metrics of WNLaMPro, and the result of probing: one rank per entry.
 
-Everything that is reported (tables, tests, heat maps) comes from a result's file alone.
+For an entry with targets T, a pattern of its relation gives answers a_1, a_2, …, the most probable first:
+
+    rank = min { i : a_i in T } over all patterns, infinite if none of the first 100 answers is in T
+    P@i  = max over all patterns of |T ∩ {a_1, …, a_i}| / i
+
+MRR is the mean of 1/rank over entries; P@3 and P@10 are means over entries. Tables, significance tests and
+heat maps are made from the file of a result alone.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,26 +21,33 @@ from typing import Any
 import numpy as np
 
 from rarewords.errors import InputError
-from rarewords.files import whole_file
-from rarewords.probe.dataset import BANDS, RELATIONS, FrequencyBounds, gzip_bytes
+from rarewords.probe.dataset import BANDS, RELATIONS, Dataset, FrequencyBounds, read_text, write_text
 
 RANK_LIMIT = 100
 METRICS = ("mrr", "p3", "p10")
 _FORMAT = "rarewords.wnlampro/1"
-_COLUMNS = ("rank", "hits3", "hits10", "count")
+_TEXTS = ("id", "word", "relation")
+_SCORES = ("rank", "hits3", "hits10")
+_NUMBERS = (*_SCORES, "count")
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A mean over entries and its standard error (nan where there are fewer than two)."""
+    """A mean over entries and its standard error, NaN for a single entry."""
 
     mean: float
     error: float
 
+    @classmethod
+    def of(cls, values: np.ndarray) -> Measure:
+        """Mean and standard error of one number per entry. *Shape:* (entries,)"""
+        error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+        return cls(float(values.mean()), float(error))
+
 
 @dataclass(frozen=True)
 class Cell:
-    """The figures of one relation and frequency; ``all`` stands for every one of them."""
+    """The metrics of one relation and one frequency band; either may be ``all``."""
 
     relation: str
     band: str
@@ -45,16 +57,36 @@ class Cell:
     p10: Measure
 
 
+@dataclass(frozen=True)
+class Score:
+    """The rank of one entry (0 for infinite) and its targets among the first 3 and the first 10 answers."""
+
+    rank: int
+    hits3: int
+    hits10: int
+
+    @classmethod
+    def of(cls, targets: np.ndarray) -> Score:
+        """Score an entry.
+
+        :param targets: which answers to each pattern are targets, the most probable first.
+            *Shape:* (patterns, depth)
+        """
+        places = np.flatnonzero(targets.any(axis=0))
+        hits3, hits10 = (int(targets[:, :i].sum(axis=1).max()) for i in (3, 10))
+        return cls(int(places[0]) + 1 if len(places) else 0, hits3, hits10)
+
+
 @dataclass(frozen=True, eq=False)
 class ProbeResult:
     """Ranks and hits of every entry.
 
     :param settings: what was evaluated and how: model, fingerprint, method, data set and its digest …
-    :param rank: best place of a target over all patterns, from 1; 0 where none was among the answers.
-        *Shape:* (entries,)
+    :param rank: the best rank of a target over all patterns, 0 if no answer is a target. *Shape:* (entries,)
     :param hits3: targets among the first three answers to the best pattern. *Shape:* (entries,)
-    :param hits10: likewise among the first ten. *Shape:* (entries,)
+    :param hits10: the same for the first ten answers. *Shape:* (entries,)
     :param count: occurrences of the keyword in the corpus. *Shape:* (entries,)
+    :param answers: for each entry its best question and the first answers to it; empty if not kept.
     """
 
     settings: Mapping[str, Any]
@@ -66,26 +98,30 @@ class ProbeResult:
     hits10: np.ndarray
     count: np.ndarray
     bounds: FrequencyBounds = field(default_factory=FrequencyBounds)
+    answers: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        sizes = {len(getattr(self, name)) for name in ("id", "word", "relation", *_COLUMNS)}
+        sizes = {len(getattr(self, name)) for name in (*_TEXTS, *_NUMBERS)} | {len(self.answers or self.id)}
         if len(sizes) != 1 or sizes == {0}:
-            raise InputError(f"the columns of a result must have one length above 0, not {sorted(sizes)}")
-        unknown = set(self.relation) - set(RELATIONS)
-        if unknown:
-            raise InputError(f"a result has the unknown relation {sorted(unknown)[0]!r}")
+            raise InputError(f"all columns of a result must have the same length, not {sorted(sizes)}")
+        for unknown in sorted(set(self.relation) - set(RELATIONS)):
+            raise InputError(f"a result has the unknown relation {unknown!r}")
+        for name, most in (("rank", self.depth), ("hits3", 3), ("hits10", 10), ("count", np.inf)):
+            column = getattr(self, name)
+            if column.min() < 0 or column.max() > most:
+                raise InputError(f"a result has values of {name} outside 0 … {most}")
 
     def __len__(self) -> int:
         return len(self.id)
 
     @property
     def label(self) -> str:
-        """What the result is called in tables and figures."""
+        """The name of the result in tables and figures."""
         return str(self.settings.get("label", "result"))
 
     @property
     def depth(self) -> int:
-        """How many answers were looked at; figures use the first 100 of them."""
+        """The number of answers that were ranked; the metrics use the first 100."""
         return int(self.settings.get("depth", RANK_LIMIT))
 
     @cached_property
@@ -95,10 +131,15 @@ class ProbeResult:
         return np.where(inside, 1.0 / np.maximum(self.rank, 1), 0.0)
 
     def values(self, metric: str) -> np.ndarray:
-        """One number an entry; the metric is their mean. *Shape:* (entries,)"""
+        """One number per entry; the metric is their mean. *Shape:* (entries,)"""
         if metric not in METRICS:
             raise InputError(f"unknown metric {metric!r}; use {', '.join(METRICS)}")
         return {"mrr": self.reciprocal, "p3": self.hits3 / 3, "p10": self.hits10 / 10}[metric]
+
+    @property
+    def mrr(self) -> float:
+        """Mean reciprocal rank over all entries."""
+        return float(self.reciprocal.mean())
 
     @cached_property
     def bands(self) -> np.ndarray:
@@ -106,97 +147,106 @@ class ProbeResult:
         return np.array([self.bounds.band(count) for count in self.count.tolist()])
 
     def chosen(self, relation: str = "all", band: str = "all") -> np.ndarray:
-        """Which entries belong to a relation and a frequency. *Shape:* (entries,)"""
-        relations = np.array(self.relation)
-        chosen = np.ones(len(self), dtype=bool)
-        if relation != "all":
-            chosen &= relations == relation
-        if band != "all":
-            chosen &= self.bands == band
-        return chosen
+        """Which entries belong to a relation and a frequency band. *Shape:* (entries,)"""
+        chosen = np.array([relation in ("all", one) for one in self.relation])
+        return chosen if band == "all" else chosen & (self.bands == band)
 
     def cell(self, relation: str = "all", band: str = "all") -> Cell | None:
-        """The figures of a relation and frequency, None where there are no such entries."""
-        chosen = self.chosen(relation, band)
-        if not chosen.any():
+        """The metrics of a relation and a frequency band, None without such entries."""
+        rows = self.chosen(relation, band)
+        if not rows.any():
             return None
-        measures = {metric: _measure(self.values(metric)[chosen]) for metric in METRICS}
-        return Cell(relation, band, int(chosen.sum()), **measures)
+        mrr, p3, p10 = (Measure.of(self.values(metric)[rows]) for metric in METRICS)
+        return Cell(relation, band, int(rows.sum()), mrr, p3, p10)
 
     @cached_property
     def cells(self) -> list[Cell]:
-        """Every relation and frequency there is, then each relation, each frequency, and all."""
-        asked = [(relation, band) for relation in (*RELATIONS, "all") for band in (*BANDS, "all")]
-        return [cell for cell in (self.cell(*one) for one in asked) if cell is not None]
+        """Every relation and band that has entries; ``all`` comes last in both."""
+        pairs = [(relation, band) for relation in (*RELATIONS, "all") for band in (*BANDS, "all")]
+        return [cell for cell in (self.cell(*pair) for pair in pairs) if cell is not None]
 
-    @property
-    def mrr(self) -> float:
-        """Mean reciprocal rank over all entries."""
-        return float(self.reciprocal.mean())
+    def restrict(self, rows: np.ndarray, **settings: Any) -> ProbeResult:
+        """The result of some entries, with changed settings. *Shape of rows:* (entries,), boolean"""
+        places = np.flatnonzero(rows).tolist()
+        columns: dict[str, Any] = {name: [getattr(self, name)[i] for i in places] for name in _TEXTS}
+        columns |= {name: getattr(self, name)[places] for name in _NUMBERS}
+        columns["answers"] = [self.answers[i] for i in places] if self.answers else ()
+        return replace(self, settings={**self.settings, **settings}, **columns)
+
+    def of_set(self, dataset: Dataset, subset: str) -> ProbeResult:
+        """The result of the entries that belong to ``dev`` or ``test``."""
+        wanted = {entry.id for entry in dataset if entry.subset == subset}
+        return self.restrict(np.array([one in wanted for one in self.id]), set=subset)
+
+    def replaced(self, part: ProbeResult) -> ProbeResult:
+        """This result with the scores of ``part`` for the entries it has, under the label of ``part``."""
+        row_of = {identifier: row for row, identifier in enumerate(part.id)}
+        rows = np.array([row_of.get(identifier, -1) for identifier in self.id])
+        scores: dict[str, Any] = {
+            name: np.where(rows >= 0, getattr(part, name)[rows], getattr(self, name)) for name in _SCORES
+        }
+        kept = {name: self.settings[name] for name in ("dataset", "set")} | {"limit": None}
+        kept["depth"] = max(self.depth, part.depth)
+        return replace(self, settings={**part.settings, **kept}, answers=(), **scores)
+
+    def mixture(self, vectors: ProbeResult, below: float, label: str) -> ProbeResult:
+        """This result (subwords) with the scores of ``vectors`` for keywords of a count below a bound."""
+        rare = vectors.count < below
+        mixed = self.replaced(vectors.restrict(rare)) if rare.any() else self
+        bound = None if np.isinf(below) else int(below)
+        return replace(mixed, settings={**vectors.settings, "label": label, "below": bound})
+
+    def containing_a_target(self, dataset: Dataset) -> np.ndarray:
+        """Which keywords contain a target (:attr:`Entry.contains_a_target`). *Shape:* (entries,)"""
+        contained = {entry.id for entry in dataset if entry.contains_a_target}
+        return np.array([identifier in contained for identifier in self.id])
 
     def save(self, path: str | Path) -> None:
-        """Write JSON, compressed where the name ends in ``.gz``; the same bytes for the same result."""
-        raw = (json.dumps(self.as_json(), indent=1, ensure_ascii=False) + "\n").encode()
-        with whole_file(path) as temporary:
-            temporary.write_bytes(gzip_bytes(raw) if str(path).endswith(".gz") else raw)
+        """Write JSON, compressed if the name ends in ``.gz``; the same bytes for the same result."""
+        write_text(path, json.dumps(self.as_json(), indent=1, ensure_ascii=False) + "\n")
 
     def as_json(self) -> dict[str, Any]:
-        """The file's content; a column of the entries is one string, which keeps it small."""
-        entries = {name: " ".join(map(str, getattr(self, name))) for name in ("id", "word", "relation")}
-        entries |= {name: " ".join(map(str, getattr(self, name).tolist())) for name in _COLUMNS}
+        """The content of the file; a column is one string, which keeps the file small."""
+        entries = {name: " ".join(map(str, getattr(self, name))) for name in (*_TEXTS, *_NUMBERS)}
         return {
             "format": _FORMAT,
             "settings": dict(self.settings),
             "bounds": {"medium": self.bounds.medium, "frequent": self.bounds.frequent},
             "cells": self.summary(),
             "entries": entries,
+            **({"answers": list(self.answers)} if self.answers else {}),
         }
 
     def summary(self) -> list[dict[str, Any]]:
-        """The cells as plain numbers, for ``--json`` and for people who open the file."""
-        return [
-            {"relation": cell.relation, "frequency": cell.band, "entries": cell.entries}
-            | {
-                name: round(value, 6)
-                for metric in METRICS
-                for name, value in (
-                    (metric, getattr(cell, metric).mean),
-                    (f"{metric}_error", getattr(cell, metric).error),
-                )
-                if not np.isnan(value)
-            }
-            for cell in self.cells
-        ]
+        """The metrics of every cell as plain numbers, for ``--json`` and for people who open the file."""
+        rows = []
+        for cell in self.cells:
+            row: dict[str, Any] = {"relation": cell.relation, "frequency": cell.band, "entries": cell.entries}
+            for metric, measure in zip(METRICS, (cell.mrr, cell.p3, cell.p10), strict=True):
+                row[metric] = round(measure.mean, 6)
+                if cell.entries > 1:
+                    row[f"{metric}_error"] = round(measure.error, 6)
+            rows.append(row)
+        return rows
 
     @classmethod
     def load(cls, path: str | Path) -> ProbeResult:
-        """Read a result's file."""
-        stored = _read(Path(path))
+        """Read the file of a result."""
+        path = Path(path)
+        try:
+            stored = json.loads(read_text(path))
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise InputError(f"{path} is not a JSON file: {error}") from None
         if not isinstance(stored, dict) or stored.get("format") != _FORMAT:
             raise InputError(f"{path} is not a result of rarewords wnlampro eval")
         try:
-            entries = stored["entries"]
-            texts = {name: entries[name].split(" ") for name in ("id", "word", "relation")}
-            numbers = {name: np.array(entries[name].split(" "), dtype=np.int64) for name in _COLUMNS}
-            bounds = FrequencyBounds(**stored["bounds"])
-            columns: dict[str, Any] = {**texts, **numbers}
-            return cls(settings=stored["settings"], **columns, bounds=bounds)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            entries, settings, answers = stored["entries"], stored["settings"], stored.get("answers", [])
+            if not isinstance(settings, dict) or not isinstance(settings.get("depth", RANK_LIMIT), int):
+                raise ValueError("its settings do not name a depth")
+            if not isinstance(answers, list) or not all(isinstance(one, str) for one in answers):
+                raise ValueError("its answers are not a list of texts")
+            columns: dict[str, Any] = {name: entries[name].split(" ") for name in _TEXTS}
+            columns |= {name: np.array(entries[name].split(" "), dtype=np.int64) for name in _NUMBERS}
+            return cls(settings, **columns, bounds=FrequencyBounds(**stored["bounds"]), answers=answers)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"{path} is damaged ({error}); evaluate again") from None
-
-
-def _measure(values: np.ndarray) -> Measure:
-    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-    return Measure(float(values.mean()), float(error))
-
-
-def _read(path: Path) -> Any:
-    try:
-        raw = path.read_bytes()
-        return json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder; give a result's file") from None
-    except (ValueError, EOFError, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} is not a JSON file: {error}") from None

@@ -1,1 +1,1 @@
-"""Results as tables, figures and pages."""
+"""Results as tables and figures."""

@@ -1,4 +1,4 @@
-"""The paper's two figures of WNLaMPro, drawn to be printed."""
+"""The paper's two figures of WNLaMPro, ready for print."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rarewords.errors import InputError
 from rarewords.files import whole_file
 from rarewords.probe.compare import check_comparable
 from rarewords.probe.dataset import BANDS, relation_name
-from rarewords.probe.result import METRICS, ProbeResult
-from rarewords.report.tables import relation_title
+from rarewords.probe.result import ProbeResult
+from rarewords.report.tables import METRIC_TITLES, relation_title
 
-# Colours that differ in lightness too, so that they survive a grey printer; one mark for each.
+# Colours of different lightness, which survive a grey printer; one mark for each.
 COLOURS = ("#1b3a5c", "#c8553d", "#2f8f6b", "#8a5fa8", "#c99a2e", "#5b8fb9", "#7a7a7a")
 MARKS = ("o", "^", "s", "D", "v", "P", "X")
 STYLE = {
@@ -34,13 +34,13 @@ STYLE = {
 
 @dataclass(frozen=True)
 class HeatMap:
-    """How ranks are distributed, by how often the keyword occurs.
+    """The distribution of ranks by how often the keyword occurs.
 
-    :param shares: each column sums to one; nan where no keyword has such a count.
+    :param shares: each column sums to one; NaN if no keyword has such a count.
         *Shape:* (rank intervals, count intervals)
     :param counts: upper ends of the count intervals, the last one infinite.
     :param ranks: upper ends of the rank intervals, the last one infinite.
-    :param entries: how many entries a column stands for.
+    :param entries: the number of entries in each column.
     """
 
     shares: np.ndarray
@@ -50,12 +50,11 @@ class HeatMap:
 
 
 def heat_map(result: ProbeResult, relation: str = "cohyponym", highest_count: int = 13) -> HeatMap:
-    """Intervals double: counts (2^(j-1), 2^j] up to 2^highest_count, ranks likewise up to the depth.
+    """Ranks and counts in intervals that double: counts (2^(j-1), 2^j] up to 2^highest_count.
 
-    Counts above are in the last column, ranks beyond the answers looked at in the last row.
+    Higher counts are in the last column, entries without a rank in the last row.
     """
-    relation = "all" if relation == "all" else relation_name(relation)
-    chosen = result.chosen(relation)
+    chosen = result.chosen(_relation(relation))
     if not chosen.any():
         raise InputError(f"{result.label!r} has no entries of the relation {relation}")
     counts, ranks = result.count[chosen], result.rank[chosen]
@@ -78,12 +77,12 @@ def heat_map(result: ProbeResult, relation: str = "cohyponym", highest_count: in
 
 
 def draw_heat_map(result: ProbeResult, path: str | Path, *, relation: str = "cohyponym") -> list[Path]:
-    """Draw the heat map as PNG and SVG (or the one kind the name ends in); the files are returned."""
+    """Draw the heat map as PNG and SVG, or as the format of the path's ending; return the files."""
     return draw_shares(heat_map(result, relation), f"{result.label}, {relation_title(relation)}", path)
 
 
 def draw_shares(table: HeatMap, title: str, path: str | Path) -> list[Path]:
-    """:func:`draw_heat_map` where only the shares are there."""
+    """Draw a heat map that :func:`heat_map` made."""
     pyplot = load_pyplot()
     with pyplot.rc_context(STYLE):
         figure, axes = pyplot.subplots(figsize=(5.6, 3.9), layout="constrained")
@@ -107,13 +106,12 @@ def draw_shares(table: HeatMap, title: str, path: str | Path) -> list[Path]:
 def draw_methods(
     results: Sequence[ProbeResult], path: str | Path, *, metric: str = "mrr", relation: str = "all"
 ) -> list[Path]:
-    """Draw a metric by frequency, a line for each result with its standard errors."""
+    """Draw a metric by frequency: one line per result, with standard errors."""
     check_comparable(results)
-    if metric not in METRICS:
-        raise InputError(f"unknown metric {metric!r}; use {', '.join(METRICS)}")
+    results[0].values(metric)  # refuses an unknown metric
     if len(results) > len(COLOURS):
         raise InputError(f"a figure holds at most {len(COLOURS)} results, not {len(results)}")
-    relation = "all" if relation == "all" else relation_name(relation)
+    relation = _relation(relation)
     pyplot = load_pyplot()
     with pyplot.rc_context(STYLE):
         figure, axes = pyplot.subplots(figsize=(5.2, 3.5), layout="constrained")
@@ -123,7 +121,7 @@ def draw_methods(
             if not present:
                 raise InputError(f"{result.label!r} has no entries of the relation {relation}")
             axes.errorbar(
-                # A little aside, so that bars of results that agree do not cover each other.
+                # Shifted a little, so that the error bars of similar results do not overlap.
                 [i + (number - (len(results) - 1) / 2) * 0.04 for i, _ in present],
                 [measure.mean for _, measure in present],
                 yerr=[0 if math.isnan(measure.error) else measure.error for _, measure in present],
@@ -136,17 +134,12 @@ def draw_methods(
                 capsize=2.5,
                 label=result.label,
             )
-        first = [results[0].cell(relation, band) for band in BANDS]
-        names = [
-            f"{band}\n{cell.entries:,} entries" if cell else band
-            for band, cell in zip(BANDS, first, strict=True)
-        ]
+        sizes = [int(results[0].chosen(relation, band).sum()) for band in BANDS]
+        names = [f"{band}\n{size:,} entries" for band, size in zip(BANDS, sizes, strict=True)]
         axes.set_xticks(range(len(BANDS)), names)
         axes.set_xlim(-0.3, len(BANDS) - 0.7)
         axes.set_ylim(bottom=0)
-        axes.set_ylabel(
-            {"mrr": "Mean reciprocal rank", "p3": "Precision at 3", "p10": "Precision at 10"}[metric]
-        )
+        axes.set_ylabel(METRIC_TITLES[metric])
         title = "WNLaMPro" if relation == "all" else f"WNLaMPro, {relation_title(relation)}"
         axes.set_title(f"{title} (bars: standard error)", loc="left", fontsize=10)
         axes.grid(axis="y", linewidth=0.4, color="#dddddd")
@@ -156,11 +149,15 @@ def draw_methods(
 
 
 def _mark_best(axes: Any, shares: np.ndarray) -> None:
-    # A dot on the most probable interval of each column: what the eye is to follow.
+    # A dot on the most probable interval of each column guides the eye.
     for column in range(shares.shape[1]):
         if not np.isnan(shares[:, column]).any():
             best = int(shares[:, column].argmax())
             axes.plot(column, best, ".", color="#c8553d", markersize=4)
+
+
+def _relation(name: str) -> str:
+    return name if name == "all" else relation_name(name)
 
 
 def _greys() -> Any:
@@ -179,7 +176,7 @@ def _whole(end: float) -> str:
 
 
 def load_pyplot() -> Any:
-    """matplotlib without a screen, loaded when first drawn with."""
+    """matplotlib without a screen; imported here, since the import takes most of a second."""
     import matplotlib
 
     matplotlib.use("Agg", force=False)
@@ -189,7 +186,7 @@ def load_pyplot() -> Any:
 
 
 def save_figure(figure: Any, path: Path, pyplot: Any) -> list[Path]:
-    """Write PNG and SVG (or the one kind the name ends in), the same bytes for the same figure; close it."""
+    """Write PNG and SVG, or the format of the path's ending; the same bytes for the same figure."""
     known = {".png", ".svg"}
     if path.suffix and path.suffix not in known:
         raise InputError(f"{path}: figures are written as .png and .svg")

@@ -1,19 +1,20 @@
-"""Markdown tables of probing results."""
+"""Tables of probing results in Markdown, padded so that they read well in a terminal too."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from statistics import fmean
 
+from rarewords.errors import InputError
 from rarewords.probe.compare import ComparedCell, Comparison
-from rarewords.probe.dataset import BANDS, RELATIONS
-from rarewords.probe.result import METRICS, Cell, ProbeResult
+from rarewords.probe.dataset import BANDS, RELATIONS, Dataset, FrequencyBounds
+from rarewords.probe.result import METRICS, RANK_LIMIT, ProbeResult
 
-_METRIC_NAMES = {"mrr": "MRR", "p3": "P@3", "p10": "P@10"}
-_RELATION_NAMES = {"cohyponym": "cohyponym+"}
+METRIC_TITLES = {"mrr": "MRR", "p3": "P@3", "p10": "P@10"}
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
-    """A Markdown table, its columns padded; all but the first ``left`` are aligned to the right."""
+    """A Markdown table with padded columns; the first ``left`` are text, the others numbers."""
     widths = [max(3, *(len(row[i]) for row in [header, *rows])) for i in range(len(header))]
 
     def line(cells: Sequence[str]) -> str:
@@ -29,74 +30,89 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left
 
 def result_table(result: ProbeResult) -> str:
     """MRR, P@3 and P@10 by relation and frequency, each with its standard error."""
-    rows = [
-        [
-            relation_title(cell.relation),
-            cell.band,
-            f"{cell.entries:,}",
-            *(
-                f"{figure(getattr(cell, metric).mean)} ± {figure(getattr(cell, metric).error)}"
-                for metric in METRICS
-            ),
-        ]
-        for cell in result.cells
-    ]
-    header = ["relation", "frequency", "entries", *(_METRIC_NAMES[metric] for metric in METRICS)]
-    return markdown_table(header, rows, left=2)
+    rows = []
+    for cell in result.cells:
+        measures = [f"{figure(one.mean)} ± {figure(one.error)}" for one in (cell.mrr, cell.p3, cell.p10)]
+        rows.append([relation_title(cell.relation), cell.band, f"{cell.entries:,}", *measures])
+    return markdown_table(["relation", "frequency", "entries", *METRIC_TITLES.values()], rows, left=2)
 
 
 def comparison_table(comparison: Comparison) -> str:
     """The paper's main table: relations and results down, frequencies across.
 
-    The best of a cell is bold; ``*`` marks a significant difference to the first result.
+    The best result of a cell is bold; ``*`` marks a significant difference from the first result.
     """
     bands = [band for band in BANDS if any(cell.band == band for cell in comparison.cells)]
-    header = ["relation", "result"]
-    header += [f"{band} {_METRIC_NAMES[metric]}" for band in bands for metric in METRICS]
     rows = []
     for relation in (*RELATIONS, "all"):
-        by_band = {cell.band: cell for cell in comparison.cells if cell.relation == relation}
-        for number, label in enumerate(comparison.labels):
-            if not by_band:
-                continue
-            cells = [
-                _compared(by_band[band], metric, number) if band in by_band else "–"
-                for band in bands
-                for metric in METRICS
-            ]
+        found = [comparison.cell(relation, band) for band in bands]
+        for number, label in enumerate(comparison.labels if any(found) else ()):
+            cells = [_compared(cell, metric, number) for cell in found for metric in METRICS]
             rows.append([relation_title(relation), label, *cells])
-    return markdown_table(header, rows, left=2)
+    titles = [f"{band} {METRIC_TITLES[metric]}" for band in bands for metric in METRICS]
+    return markdown_table(["relation", "result", *titles], rows, left=2)
 
 
 def difference_table(comparison: Comparison, metric: str = "mrr") -> str:
     """How each result differs from the first: difference, bootstrap interval, wins, losses and p."""
     rows = []
     for cell in comparison.cells:
-        for label, difference in zip(comparison.labels[1:], cell.differences[metric], strict=True):
+        for label, found in zip(comparison.labels[1:], cell.differences[metric], strict=True):
             rows.append(
                 [
                     relation_title(cell.relation),
                     cell.band,
                     label,
-                    signed(difference.mean),
-                    f"{signed(difference.low)} … {signed(difference.high)}",
-                    f"{difference.wins:,} / {difference.losses:,}",
-                    f"{difference.p_value:.3f}" if difference.p_value >= 0.001 else "<0.001",
+                    signed(found.mean),
+                    f"{signed(found.low)} … {signed(found.high)}",
+                    f"{found.wins:,} / {found.losses:,}",
+                    f"{found.p_value:.3f}" if found.p_value >= 0.001 else "<0.001",
                 ]
             )
-    title = f"Δ {_METRIC_NAMES[metric]}"
+    title = f"Δ {METRIC_TITLES[metric]}"
     header = ["relation", "frequency", "result", title, "95 % interval", "better / worse", "p"]
     return markdown_table(header, rows, left=3)
 
 
+def answers_table(results: Sequence[ProbeResult], words: Collection[str]) -> str:
+    """For every entry of some words, the best question of each result and its first answers."""
+    for result in results:
+        if not result.answers:
+            raise InputError(f"{result.label!r} has no answers; evaluate it again with --answers")
+    rows = []
+    for i, (word, relation) in enumerate(zip(results[0].word, results[0].relation, strict=True)):
+        for result in results if word in words else ():
+            rank = str(result.rank[i]) if result.rank[i] else f">{max(RANK_LIMIT, result.depth)}"
+            rows.append([word, relation_title(relation), result.label, result.answers[i], rank])
+    if not rows:
+        raise InputError("none of the words was asked; choose keywords of the data set")
+    return markdown_table(
+        ["word", "relation", "result", "best question and first answers", "rank"], rows, left=4
+    )
+
+
+def sizes_table(dataset: Dataset, bounds: FrequencyBounds | None = None) -> str:
+    """Entries and mean number of targets by relation and frequency."""
+    band, targets = (bounds or FrequencyBounds()).band, dict[tuple[str, str], list[int]]()
+    for entry in dataset:
+        targets.setdefault((entry.relation, band(entry.count)), []).append(len(entry.targets))
+    rows = [
+        [relation_title(relation), band, f"{len(found):,}", f"{fmean(found):.1f}"]
+        for relation in RELATIONS
+        for band in BANDS
+        if (found := targets.get((relation, band)))
+    ]
+    return markdown_table(["relation", "frequency", "entries", "mean targets"], rows, left=2)
+
+
 def relation_title(relation: str) -> str:
     """A relation as the paper writes it."""
-    return _RELATION_NAMES.get(relation, relation)
+    return "cohyponym+" if relation == "cohyponym" else relation
 
 
 def figure(value: float) -> str:
-    """Three digits without the zero: ``0.112 -> '.112'``, a missing one ``–``."""
-    if value != value:  # nan
+    """Three digits without the leading zero: ``0.112 -> '.112'``; NaN is ``–``."""
+    if value != value:  # NaN
         return "–"
     return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.3f}"
 
@@ -106,11 +122,10 @@ def signed(value: float) -> str:
     return ("−" if value < -0.0005 else "+") + figure(abs(value))
 
 
-def _compared(cell: ComparedCell, metric: str, number: int) -> str:
-    one: Cell = cell.cells[number]
-    text = figure(getattr(one, metric).mean)
+def _compared(cell: ComparedCell | None, metric: str, number: int) -> str:
+    if cell is None:
+        return "–"
+    text = figure(getattr(cell.cells[number], metric).mean)
     if number in cell.best(metric) and len(cell.cells) > 1:
         text = f"**{text}**"
-    if number and cell.differences[metric][number - 1].significant():
-        text += "*"
-    return text
+    return text + ("*" if number and cell.differences[metric][number - 1].significant() else "")

@@ -1,64 +1,51 @@
-"""What teaching is done with; all of it goes into the model's card."""
+"""The settings of teaching; all of them go into the model card."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from rarewords.corpus.settings import WordRule
 from rarewords.errors import InputError
 
-MIXES = ("replace", "slash")
-METHODS = ("auto", "am")
-
 
 @dataclass(frozen=True, kw_only=True)
 class TeachSettings:
-    """Which words are taught, from how much text, and how the result is judged.
+    """Which words are taught, from how many contexts, and how the result is judged.
 
-    :param mix: ``replace`` makes each word one token with its vector; ``slash`` adds tokens ``<word>`` for
-        use behind the word, ``kumquat / <kumquat>``.
-    :param below: only words that occur less often than this in the text.
-    :param min_count: without a list of words: only words that occur at least so often.
-    :param most_words: without a list of words: at most so many, those that lose most in pieces first.
-    :param sentences: a vector is made from at most so many sentences.
-    :param held_out: at most so many sentences of a word are kept for judging (see :mod:`.lessons`).
-    :param places: at most so many neighbours of the word are masked in a sentence kept for judging.
-    :param keep_all: keep vectors that do worse than the word's pieces, too.
+    :param slash: add tokens ``<word>`` to be written behind the word, ``kumquat / <kumquat>``, instead of
+        turning each word into one token.
+    :param below: teach only words that occur less often than this in the text.
+    :param min_count: without a list of words: teach only words that occur at least this often.
+    :param top: without a list of words: teach at most this many, those that lose most in pieces.
+    :param contexts: make a vector from at most this many contexts per word.
+    :param held_out: hold out at most this many contexts per word for judging (see :mod:`.splits`).
+    :param neighbours: mask at most this many neighbours of the word in each held-out context.
+    :param keep_all: also teach words whose vector does worse than their pieces.
     :param predictable: let the model answer with the new words.
-    :param method: ``auto`` is :class:`~rarewords.mimic.learner.WordLearner`, ``am`` a trained mimic model.
-    :param rule: which words of the text count as words; without it ``any`` where a list is given (the list
-        decides), otherwise ``english``.
+    :param rule: what counts as a word of the text. By default ``any`` if a list of words is given, because
+        the list decides, otherwise ``english``.
     """
 
-    mix: str = "replace"
+    slash: bool = False
     below: int | None = None
     min_count: int = 4
-    most_words: int = 1000
-    sentences: int = 32
+    top: int = 1000
+    contexts: int = 32
     held_out: int = 8
-    places: int = 3
+    neighbours: int = 3
     keep_all: bool = False
     predictable: bool = False
-    method: str = "auto"
     rule: WordRule | None = None
 
     def __post_init__(self) -> None:
-        if self.mix not in MIXES:
-            raise InputError(f"mix must be one of {', '.join(MIXES)}, not {self.mix!r}")
-        if self.method not in METHODS:
-            raise InputError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}")
         if self.below is not None and self.below < 2:
-            raise InputError(f"'below' is a count from 2 on, not {self.below}")
-        for name in ("min_count", "most_words", "sentences", "held_out", "places"):
+            raise InputError(f"below must be 2 or more, not {self.below}")
+        if self.rule not in (None, "english", "any"):
+            raise InputError(f"rule must be english or any, not {self.rule!r}")
+        for name in ("min_count", "top", "contexts", "held_out", "neighbours"):
             if getattr(self, name) < 1:
-                raise InputError(f"{name.replace('_', '-')} must be 1 or more, not {getattr(self, name)}")
+                raise InputError(f"{name} must be 1 or more, not {getattr(self, name)}")
 
-    @property
-    def slash(self) -> bool:
-        """Whether the vector stands behind the word instead of in its place."""
-        return self.mix == "slash"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The settings as JSON can hold them."""
-        return asdict(self)
+    def with_rule(self, *, listed: bool) -> TeachSettings:
+        """The settings with the word rule decided; ``listed``: a list of words is given."""
+        return replace(self, rule=self.rule or ("any" if listed else "english"))

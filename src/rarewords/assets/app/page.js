@@ -10,33 +10,6 @@ function make(tag, className, ...children) {
 }
 
 const percent = (share) => (share >= 0.0995 ? `${Math.round(100 * share)} %` : `${(100 * share).toFixed(1)} %`);
-const figure = (value) => (value === undefined ? "–" : value.toFixed(3).replace(/^0/, ""));
-
-// ---- tabs: arrows, Home and End move between them, as everywhere
-const tabs = [...document.querySelectorAll('[role="tab"]')];
-
-function select(tab, focus) {
-  for (const one of tabs) {
-    const chosen = one === tab;
-    one.setAttribute("aria-selected", String(chosen));
-    one.tabIndex = chosen ? 0 : -1;
-    $(one.getAttribute("aria-controls")).hidden = !chosen;
-  }
-  if (focus) tab.focus();
-  history.replaceState(null, "", tab.id === "tab-results" ? "#wnlampro" : "#");
-  if (tab.id === "tab-results") loadResults();
-}
-
-for (const tab of tabs) {
-  tab.addEventListener("click", () => select(tab, false));
-  tab.addEventListener("keydown", (event) => {
-    const at = tabs.indexOf(tab);
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
-    if (to === undefined) return;
-    event.preventDefault();
-    select(tabs[(to + tabs.length) % tabs.length], true);
-  });
-}
 
 // ---- asking
 async function ask(path, body) {
@@ -173,101 +146,6 @@ function show(answer) {
   if ($("answer").getBoundingClientRect().top > innerHeight * 0.6) $("answer").scrollIntoView({ block: "start" });
 }
 
-// ---- WNLaMPro
-let results = null;
-const BANDS = ["rare", "medium", "frequent"];
-
-async function loadResults() {
-  if (results) return;
-  try {
-    results = await ask("/api/results");
-  } catch (error) {
-    $("results").replaceChildren(make("p", "", error.message));
-    return;
-  }
-  if (!results.length) {
-    const text = "There are no results to show. Make one with “rarewords wnlampro eval --out result.json”, and start the page with “--results result.json”.";
-    $("results").replaceChildren(make("p", "", text));
-    return;
-  }
-  $("result").append(...results.map((one, at) => new Option(one.label, at)));
-  const best = results.reduce((a, b) => (b.mrr > a.mrr ? b : a));
-  $("result").value = String(results.indexOf(best));
-  const relations = best.heat_maps;
-  $("relation").append(...relations.map((one) => new Option(one.title, one.relation)));
-  if (relations.some((one) => one.relation === "cohyponym")) $("relation").value = "cohyponym";
-  $("choose").hidden = false;
-  showResults();
-}
-
-function figuresTable() {
-  const chosen = Number($("result").value);
-  const relation = $("relation").value;
-  const body = make("tbody");
-  results.forEach((result, at) => {
-    const row = make("tr", at === chosen ? "own" : "", make("th", "", result.label));
-    row.firstChild.scope = "row";
-    for (const scope of [relation, "all"]) {
-      for (const band of BANDS) {
-        const cell = result.cells.find((one) => one.relation === scope && one.frequency === band);
-        row.append(make("td", "", cell ? figure(cell.mrr) : "–"));
-      }
-    }
-    body.append(row);
-  });
-  const title = results[chosen].heat_maps.find((one) => one.relation === relation)?.title || relation;
-  const groups = make("tr", "", make("td", ""));
-  for (const scope of [title, "all relations"]) {
-    const cell = make("th", "", scope);
-    cell.colSpan = BANDS.length;
-    cell.scope = "colgroup";
-    groups.append(cell);
-  }
-  const head = make("tr", "", make("td", ""));
-  for (let at = 0; at < 2; at += 1) for (const band of BANDS) head.append(make("th", "", band));
-  for (const cell of head.querySelectorAll("th")) cell.scope = "col";
-  return make("table", "figures", make("thead", "", groups, head), body);
-}
-
-function heatTable(map) {
-  const body = make("tbody");
-  const most = Math.max(...map.shares.flat().filter((share) => share !== null), 0.01);
-  map.ranks.forEach((rank, row) => {
-    const line = make("tr", "", make("th", "", rank === null ? "beyond" : rank));
-    line.firstChild.scope = "row";
-    map.shares[row].forEach((share, column) => {
-      const cell = make("td", share === null ? "none" : "", share && share >= 0.1 ? percent(share).replace(" %", "") : "");
-      if (share !== null) cell.style.setProperty("--share", (share / most).toFixed(3));
-      if (share !== null && share / most > 0.5) cell.classList.add("strong");
-      cell.title = share === null ? "no words" : `${percent(share)} of ${map.entries[column]} words`;
-      line.append(cell);
-    });
-    body.prepend(line);
-  });
-  const foot = make("tr", "", make("th", "", "times"));
-  for (const count of map.counts) foot.append(make("th", "", count === null ? "∞" : count >= 1024 ? `${count / 1024}k` : count));
-  return make("table", "heat", body, make("tfoot", "", foot));
-}
-
-function card(title, hint, table) {
-  const scroll = make("div", "scroll", table);
-  scroll.tabIndex = 0;
-  scroll.setAttribute("role", "region");
-  scroll.setAttribute("aria-label", title);
-  return make("section", "card", make("h3", "", title), make("p", "hint", hint), scroll);
-}
-
-function showResults() {
-  const result = results[Number($("result").value)];
-  const map = result.heat_maps.find((one) => one.relation === $("relation").value);
-  const cards = [card("Mean reciprocal rank of every result", "By how often the words occur.", figuresTable())];
-  if (map) {
-    const hint = "Up: the rank of the best right answer. Across: how often the word occurs, at most. Numbers: per cent of the column’s words.";
-    cards.push(card(`Ranks of ${result.label}, ${map.title}`, hint, heatTable(map)));
-  }
-  $("results").replaceChildren(...cards);
-}
-
 // ---- beginning
 $("form").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -280,7 +158,6 @@ $("form").addEventListener("keydown", (event) => {
   }
 });
 $("sentences").addEventListener("input", countLines);
-for (const id of ["result", "relation"]) $(id).addEventListener("change", showResults);
 
 ask("/api/samples")
   .then(({ model, samples }) => {
@@ -297,4 +174,3 @@ ask("/api/samples")
     });
   })
   .catch((error) => complain(error.message));
-if (location.hash === "#wnlampro") select(tabs[1], false);

@@ -1,0 +1,178 @@
+"""Columns of numbers and byte strings on disk: plain files during the work, Arrow files in a finished store.
+
+A plain column is a file of numbers in the type of :data:`DTYPES`. A column of byte strings is a file with the
+strings one after the other, and beside it a column ``NAME_start`` that says where each one starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Array = npt.NDArray[Any]
+
+# W words, C contexts, S sentences; P parts that are merged, R rows of the merged sentences.
+DTYPES = {
+    "word_hash": "<u8",  # (W,) rising
+    "word_count": "<i8",  # (W,)
+    "word_start": "<i8",  # (W + 1,)
+    "context_start": "<i8",  # (W + 1,) first context of each word
+    "context_hash": "<u8",  # (C,) rising within a word
+    "context_part": "<u4",  # (C,) the part that has the sentence
+    "context_sentence": "<u4",  # (C,)
+    "context_position": "<u2",  # (C,) which word of the sentence
+    "sentence_high": "<u8",  # (S,) key of the sentence, upper half, rising
+    "sentence_low": "<u8",  # (S,) lower half
+    "sentence_start": "<i8",  # (S + 1,)
+    "sentence_words": "<u4",  # (S,) number of words
+    "sentence_hashes": "<u8",  # context hash of every word of every sentence
+    "sentence_used": "?",  # (S,) whether a sampled context needs it
+    "sentence_row": "<u4",  # (S,) row of the merged sentences
+    "part_start": "<i8",  # (P + 1,) where each part starts in sentence_row
+    "row_part": "<u4",  # (R,) the part that has the text of the row
+    "row_sentence": "<u4",  # (R,) and which of its sentences that is
+    "block_start": "<i8",  # compressed sentences
+}
+
+
+def append(folder: Path, **columns: Array | list[bytes]) -> None:
+    """Write columns to plain files, after what the files hold already."""
+    for name, values in columns.items():
+        if isinstance(values, list):
+            known = (folder / name).exists()
+            starts = offsets(np.fromiter(map(len, values), dtype=np.int64, count=len(values)))
+            starts += (folder / name).stat().st_size if known else 0
+            append(folder, **{f"{name}_start": starts[1:] if known else starts})
+            written = b"".join(values)
+        else:
+            written = values.astype(DTYPES[name], copy=False).tobytes()
+        with (folder / name).open("ab") as stream:
+            # Not with numpy's tofile, which does not report a full disk.
+            stream.write(written)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Reads stretches of the plain columns in a folder; nothing stays in memory."""
+
+    folder: Path
+
+    def size(self, name: str) -> int:
+        """How many numbers a column holds."""
+        return (self.folder / name).stat().st_size // np.dtype(DTYPES[name]).itemsize
+
+    def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
+        """Numbers ``start`` to ``stop`` of a column. *Shape:* (stop - start,)"""
+        dtype = np.dtype(DTYPES[name])
+        count = -1 if stop is None else stop - start
+        if count == 0:
+            return np.zeros(0, dtype=dtype)
+        return np.fromfile(self.folder / name, dtype=dtype, count=count, offset=start * dtype.itemsize)
+
+    def mapped(self, name: str, *, write: bool = False) -> Array:
+        """A whole column through the page cache. *Shape:* (size,)"""
+        if not self.size(name):
+            return np.zeros(0, dtype=DTYPES[name])
+        return np.memmap(self.folder / name, dtype=DTYPES[name], mode="r+" if write else "r")
+
+    def strings(self, name: str, start: int, stop: int) -> list[bytes]:
+        """Byte strings ``start`` to ``stop`` of a column."""
+        if start == stop:
+            return []
+        starts = self.read(f"{name}_start", start, stop + 1)
+        with (self.folder / name).open("rb") as stream:
+            stream.seek(int(starts[0]))
+            data = stream.read(int(starts[-1] - starts[0]))
+        return [data[begin:end] for begin, end in pairwise((starts - starts[0]).tolist())]
+
+    def arrow(self, name: str, kind: pa.DataType) -> pa.Array:
+        """A whole column of byte strings as an Arrow array."""
+        starts = self.read(f"{name}_start").astype("<i4")
+        buffers = [None, pa.py_buffer(starts.tobytes()), pa.py_buffer((self.folder / name).read_bytes())]
+        return pa.Array.from_buffers(kind, len(starts) - 1, buffers)
+
+    def span(self, name: str, low: int, high: int) -> tuple[int, int]:
+        """Places in a rising column of hashes with low <= hash < high (high may be 2^64)."""
+        values = self.mapped(name)
+        stop = len(values) if high >= 2**64 else int(np.searchsorted(values, np.uint64(high)))
+        return int(np.searchsorted(values, np.uint64(low))), stop
+
+
+def write_table(path: Path, schema: pa.Schema, rows: int, batches: Iterable[list[pa.Array]]) -> None:
+    """Write an Arrow file in record batches of ``rows`` rows each, however the given columns are cut."""
+    held = schema.empty_table()
+    with pa.ipc.new_file(str(path), schema) as writer:
+        for batch in batches:
+            held = pa.concat_tables([held, pa.Table.from_arrays(batch, schema=schema)])
+            while len(held) >= rows:
+                writer.write_batch(_one_batch(held.slice(0, rows)))
+                held = held.slice(rows)
+        if len(held):
+            writer.write_batch(_one_batch(held))
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
+    # Copied: a slice would carry the bytes, and the offsets, of what it was cut from.
+    columns = [pa.concat_arrays([*column.chunks, pa.array([], column.type)]) for column in table.columns]
+    return pa.record_batch(columns, schema=table.schema)
+
+
+class Table:
+    """An Arrow file whose record batches, except for the last one, have the same number of rows."""
+
+    def __init__(self, path: Path) -> None:
+        reader = pa.ipc.open_file(pa.memory_map(str(path)))
+        self._batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
+        self._size = len(self._batches[0]) if self._batches else 1
+        self.schema = reader.schema
+        self.rows = sum(map(len, self._batches))
+
+    def select(self, *names: str) -> pa.Table:
+        """Some columns as an Arrow table, not copied."""
+        return pa.Table.from_batches(self._batches, self.schema).select(names)
+
+    def column(self, name: str) -> Array:
+        """A whole column of numbers. *Shape:* (rows,)"""
+        return np.asarray(self.select(name)[name].to_numpy())
+
+    def take(self, name: str, rows: Array) -> Array:
+        """Some numbers of a column. *Shape:* (rows,)"""
+        result = np.zeros(len(rows), dtype=self.schema.field(name).type.to_pandas_dtype())
+        batches = rows // self._size
+        for batch in np.unique(batches).tolist():
+            own = batches == batch
+            result[own] = self._batches[batch][name].to_numpy()[rows[own] - batch * self._size]
+        return result
+
+    def binary(self, name: str, row: int) -> bytes:
+        """One value of a column of byte strings."""
+        value: bytes = self._batches[row // self._size][name][row % self._size].as_py()
+        return value
+
+
+def offsets(lengths: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """Where each stretch starts, and the end. *Shape:* (n,) -> (n + 1,)
+
+    >>> offsets(np.array([2, 3])).tolist()
+    [0, 2, 5]
+    """
+    result = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=result[1:])
+    return result
+
+
+def ragged(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The places of several stretches, one after the other.
+
+    >>> ragged(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))

@@ -1,0 +1,99 @@
+"""The sample of a word's contexts: the k smallest hashes of its distinct contexts.
+
+A context is a word with up to ``window`` words to each side in its sentence. Its hash depends on these words,
+the place of the word among them and the seed, and on nothing else; the k smallest hashes are a uniform sample
+of the distinct contexts, and the sample of a whole is found in the samples of its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from rarewords.corpus.characters import mix
+from rarewords.corpus.text import powers
+
+Int = npt.NDArray[np.int64]
+Hash = npt.NDArray[np.uint64]
+TieBreak = Callable[[Int], tuple[npt.NDArray[np.generic], ...]]
+
+
+def context_hashes(words: Hash, lengths: Int, window: int, seed: int) -> Hash:
+    """Hash the context of every word of some sentences.
+
+    ``words`` (words,): the hashes of the words, sentence after sentence; ``lengths`` (sentences,). With
+    S = running sum of words[j] * m^j and the window [l, r) of the word at i:
+    hash = mix(mix((S[r] - S[l]) * m^-l + seed) + i - l). *Shape:* (words,)
+    """
+    if not words.size:
+        return np.zeros(0, dtype=np.uint64)
+    first = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    size = np.repeat(lengths, lengths)
+    at = np.arange(len(words)) - first
+    power, inverse = powers(int(lengths.max()))
+    running = np.zeros(len(words) + 1, dtype=np.uint64)
+    np.cumsum(words * power[at], out=running[1:])
+    left = np.maximum(at - window, 0)
+    right = np.minimum(at + window + 1, size)
+    hashes: Hash = running[first + right]
+    hashes -= running[first + left]
+    hashes *= inverse[left]
+    hashes += mix(np.array([seed + 1], dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    hashes = mix(hashes)
+    hashes += (at - left).astype(np.uint64)
+    return mix(hashes)
+
+
+def smallest_distinct(
+    word: npt.NDArray[np.integer], hashes: Hash, k: int, tie_break: TieBreak | None = None
+) -> Int:
+    """For each word the places of its k smallest distinct hashes, ordered by word, then hash.
+
+    ``word`` (contexts,): number of the word each context belongs to; ``hashes`` (contexts,). Of equal
+    contexts the one with the smallest ``tie_break`` is taken, without it the first.
+
+    >>> smallest_distinct(np.array([1, 0, 1, 1, 1]), np.array([5, 9, 2, 5, 7], dtype=np.uint64), 2).tolist()
+    [1, 2, 0]
+    """
+    if not len(word):
+        return np.zeros(0, dtype=np.int64)
+    counts = np.bincount(word)
+    many = counts > 2 * k
+    if many.any():
+        # Hashes are uniform: of n contexts, those below (k + margin) / n of the range hold the k smallest, so
+        # most contexts of frequent words need no sorting. Only equal contexts can make that too few.
+        limit = np.full(len(counts), 2**64 - 1, dtype=np.uint64)
+        share = np.minimum((k + 6 * np.sqrt(k) + 10) / counts[many], 1.0)
+        limit[many] = (share * float(2**64 - 2**12)).astype(np.uint64)
+        some = np.flatnonzero(hashes <= limit[word])
+        within = None if tie_break is None else lambda places: tie_break(some[places])
+        chosen = some[_smallest(word[some], hashes[some], k, within)]
+        if (np.bincount(word[chosen], minlength=len(counts))[many] == k).all():
+            return chosen
+    return _smallest(word, hashes, k, tie_break)
+
+
+def _smallest(word: npt.NDArray[np.integer], hashes: Hash, k: int, tie_break: TieBreak | None) -> Int:
+    bits = max(int(word.max()).bit_length(), 1)
+    # Word and the upper bits of the hash in one number: one fast sort instead of two slow ones.
+    keys = (word.astype(np.uint64) << np.uint64(64 - bits)) | (hashes >> np.uint64(bits))
+    order = np.argsort(keys)
+    keys = keys[order]
+    same = keys[1:] == keys[:-1]
+    if same.any():
+        tied = np.zeros(len(order), dtype=np.bool_)
+        tied[1:] = same
+        tied[:-1] |= same
+        places = np.flatnonzero(tied)
+        some = order[places]
+        ties = (some,) if tie_break is None else tie_break(some)
+        order[places] = some[np.lexsort((*reversed(ties), hashes[some], keys[places]))]
+    word, hashes = word[order], hashes[order]
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (word[1:] != word[:-1]) | (hashes[1:] != hashes[:-1])
+    order, word = order[new], word[new]
+    starts = np.flatnonzero(np.append(True, word[1:] != word[:-1]))
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    return order[rank < k]

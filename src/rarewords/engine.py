@@ -1,0 +1,219 @@
+"""Run one function over many items: in local processes, or on a Ray cluster whose nodes share storage.
+
+>>> with engine_for("local", workers=1) as engine:
+...     sorted(engine.map(abs, [-3, 2]))
+[(0, 3), (1, 2)]
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
+
+from rarewords.errors import InputError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_RETRIES, _RAY_RETRIES = 3, 5
+
+
+class Engine(Protocol):
+    """Something that can run a function over items; use it in a ``with`` block."""
+
+    workers: int
+
+    def map(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[tuple[int, R]]:
+        """Yield (place of the item, result) as results come in, in any order.
+
+        The function must be importable and items and results must pickle. A task that is lost with its
+        process or machine is run again; an :class:`InputError` ends the work at once.
+        """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+def engine_for(name: str = "local", workers: int | None = None, address: str | None = None) -> Engine:
+    """The engine called ``local`` or ``ray``; ``address`` is that of a running Ray cluster."""
+    if workers is not None and workers < 1:
+        raise InputError(f"workers must be 1 or more, not {workers}")
+    if name == "local":
+        if address:
+            raise InputError("--address belongs to --engine ray")
+        return LocalEngine(workers or _cores())
+    if name == "ray":
+        return RayEngine(workers, address)
+    raise InputError(f"no engine called {name!r}; there are local and ray")
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class LocalEngine:
+    """Processes on this machine; with one worker everything runs in this process."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._pool: ProcessPoolExecutor | None = None
+
+    def map(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[tuple[int, R]]:
+        if self.workers == 1 or len(items) == 1:
+            for place, item in enumerate(items):
+                yield place, function(item)
+            return
+        waiting = list(range(len(items)))[::-1]
+        failures = [0] * len(items)
+        running: dict[Future[R], int] = {}
+        while waiting or running:
+            pool = self._started()
+            try:
+                while waiting and len(running) < 2 * self.workers:
+                    place = waiting[-1]
+                    running[pool.submit(function, items[place])] = place
+                    waiting.pop()
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    place = running[future]
+                    result = future.result()
+                    del running[future]
+                    yield place, result
+            except BrokenProcessPool:
+                # A worker was killed, for want of memory perhaps; which task it ran is not known.
+                lost = [place for future, place in running.items() if not _finished(future)]
+                for future, place in running.items():
+                    if _finished(future):
+                        yield place, future.result()
+                running.clear()
+                self._stop()
+                for place in lost:
+                    failures[place] += 1
+                    if failures[place] > _RETRIES:
+                        raise InputError(
+                            "a worker process was killed again and again, most likely for want of memory; "
+                            "use fewer --workers"
+                        ) from None
+                waiting += sorted(lost, reverse=True)
+
+    def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            # Not forked: the parent may hold threads and locks of other libraries.
+            self._pool = ProcessPoolExecutor(
+                self.workers, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker
+            )
+        return self._pool
+
+    def _stop(self) -> None:
+        if self._pool is not None:
+            processes = list((getattr(self._pool, "_processes", None) or {}).values())
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                process.terminate()
+            self._pool = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None and kind is None:
+            self._pool.shutdown()
+            self._pool = None
+        self._stop()
+
+
+def _finished(future: Future[Any]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None
+
+
+def _start_worker() -> None:
+    # Ctrl-C reaches the whole group; the parent decides, a worker does not print a traceback of its own.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def follow() -> None:
+        # A parent killed by force cannot stop its workers; they must not outlive it.
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+class RayEngine:
+    """Tasks on a Ray cluster; without an address, on a cluster started here and stopped at the end."""
+
+    def __init__(self, workers: int | None = None, address: str | None = None) -> None:
+        try:
+            import ray
+        except ImportError:
+            raise InputError("the engine ray needs Ray: pip install 'rarewords[ray]'") from None
+        self._ray: Any = ray
+        self._own = not ray.is_initialized()
+        if self._own:
+            try:
+                ray.init(
+                    address=address,
+                    num_cpus=None if address else workers,
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                    include_dashboard=None if address else False,
+                )
+            except (ConnectionError, ValueError, RuntimeError) as error:
+                where = address or "this machine"
+                raise InputError(f"no Ray cluster at {where}: {str(error).splitlines()[0]}") from None
+        self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+    def map(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[tuple[int, R]]:
+        ray = self._ray
+        # Ray itself runs a task again whose worker or node is lost; it waits for a node that has room.
+        task = ray.remote(num_cpus=1, max_retries=_RAY_RETRIES)(_run)
+        waiting = list(range(len(items)))[::-1]
+        failures = [0] * len(items)
+        running: dict[Any, int] = {}
+        while waiting or running:
+            while waiting and len(running) < 2 * self.workers:
+                place = waiting.pop()
+                running[task.remote(function, items[place])] = place
+            for reference in ray.wait(list(running), num_returns=1)[0]:
+                place = running.pop(reference)
+                try:
+                    mistake, result = ray.get(reference)
+                except ray.exceptions.RayError:
+                    failures[place] += 1
+                    if failures[place] > _RAY_RETRIES:
+                        raise
+                    waiting.append(place)
+                    continue
+                if mistake is not None:
+                    raise InputError(mistake)
+                yield place, result
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._own:
+            self._ray.shutdown()
+
+
+def _run(function: Callable[[T], R], item: T) -> tuple[str | None, R | None]:
+    # A mistake in the input is an answer, not a failure: it must not be tried again.
+    try:
+        return None, function(item)
+    except InputError as mistake:
+        return str(mistake), None

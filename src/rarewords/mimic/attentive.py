@@ -1,0 +1,255 @@
+"""Attentive mimicking from end to end: fit, infer, save, load."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rarewords.corpus.characters import fold
+from rarewords.corpus.columns import ragged
+from rarewords.corpus.store import Store
+from rarewords.corpus.text import word_hashes
+from rarewords.errors import InputError
+from rarewords.files import whole_folder, write_json
+from rarewords.lm import LanguageModel
+from rarewords.mimic.batches import ContextEmbeddings, PreparedContexts, Reader, Sentences
+from rarewords.mimic.inferred import Inferred, InferredWords
+from rarewords.mimic.model import FormContextModel, Mimicked, WordBatch
+from rarewords.mimic.ngrams import UNKNOWN, NgramTable
+from rarewords.mimic.readings import KnownWords
+from rarewords.mimic.settings import FORMAT, MimicSettings, load_tensors, preset, read_config, save_tensors
+from rarewords.mimic.train import EpochReport, TrainingWords, train
+from rarewords.progress import progress
+from rarewords.stages import key_of
+from rarewords.vectors import WordVectors
+
+_WORDS_PER_BATCH = 256
+
+
+class AttentiveMimicking:
+    """A trained mimic model for one language model.
+
+    :param targets: vectors of words of several pieces, which also serve as embeddings of context words.
+    :param scale: replaces the ``scale`` of the model's settings.
+    """
+
+    def __init__(
+        self,
+        lm: LanguageModel,
+        model: FormContextModel,
+        table: NgramTable,
+        targets: WordVectors | None,
+        history: Sequence[EpochReport] = (),
+        *,
+        scale: float | None = None,
+    ) -> None:
+        self.lm, self.model, self.table, self.targets = lm, model.eval(), table, targets
+        self.history = tuple(history)
+        self.settings = model.settings if scale is None else replace(model.settings, scale=scale)
+
+    @classmethod
+    def fit(
+        cls,
+        lm: LanguageModel,
+        store: Store,
+        targets: WordVectors | None = None,
+        settings: MimicSettings | None = None,
+        *,
+        work: Path | None = None,
+        contexts: int | None = None,
+        prepared: PreparedContexts | None = None,
+        after_epoch: Callable[[EpochReport, AttentiveMimicking], None] | None = None,
+    ) -> AttentiveMimicking:
+        """Train on the frequent words of a store that have a vector to mimic.
+
+        :param targets: vectors of words of several pieces, from one-token approximation; without them only
+            words of one piece are learned.
+        :param work: a folder for checkpoints; an interrupted training with the same inputs resumes from it.
+        :param contexts: read at most N contexts per word from the store.
+        :param prepared: contexts already read from the store, for several trainings on the same text.
+        """
+        settings = settings or preset("am+context")
+        check_made_for(lm, targets)
+        if store.settings.lower_case != lm.lower_case:
+            raise InputError("the store and the model differ in lower-casing; build the store with --model")
+        known = ContextEmbeddings.of(lm, targets, punctuation=settings.punctuation)
+        frequent, counts = store.counts(settings.min_count)
+        rows = known.rows(word_hashes(frequent))
+        chosen = np.flatnonzero(rows < len(known.matrix))
+        if len(chosen) < 2:
+            raise InputError(
+                f"only {len(chosen)} of the {len(frequent)} words of {store.path} with a count of at least "
+                f"{settings.min_count} have a vector to mimic; use a larger corpus or a lower min_count"
+            )
+        table = NgramTable.from_words(
+            frequent,
+            shortest=settings.ngram_min,
+            longest=settings.ngram_max,
+            threshold=settings.ngram_threshold,
+            limit=settings.ngram_limit,
+        )
+        words = [frequent[place] for place in chosen]
+        prepared = prepared or PreparedContexts(store, words, contexts)
+        vectors = known.matrix[torch.from_numpy(rows[chosen]).to(lm.device)]
+        data = TrainingWords(counts[chosen], vectors, table.bags(words), Reader(prepared, words, known))
+        made_from = [lm.fingerprint, store.digest, prepared.limit, None if targets is None else targets.key]
+        name = f"training-{key_of(settings.to_dict(), made_from)}.safetensors"
+
+        def report(epoch: EpochReport, model: FormContextModel) -> None:
+            if after_epoch is not None:
+                after_epoch(epoch, cls(lm, model, table, targets))
+
+        checkpoint = None if work is None else work / name
+        model, history = train(data, settings, ngrams=len(table), checkpoint=checkpoint, after_epoch=report)
+        return cls(lm, model, table, targets, history)
+
+    def infer(self, word: str, contexts: Sequence[str] = ()) -> Inferred:
+        """The vector of a word from its spelling and sentences that contain it.
+
+        The sentences are read as :meth:`infer_words` reads them from a store: a sentence given twice counts
+        once, and its weight is divided.
+        """
+        folded = fold(word) if self.lm.lower_case else word
+        given = Counter(contexts)
+        prepared = PreparedContexts(Sentences(list(given), lower_case=self.lm.lower_case), [folded])
+        reader = Reader(prepared, [folded], self._known)
+        refused = self._refusal(folded, int(reader.starts[-1]))
+        if refused:
+            raise InputError(f"{word!r}: {refused}")
+        mimicked = self._mimic([folded], reader, np.array([0]))
+        weights = np.bincount(reader.sentence, mimicked.weights.cpu().numpy(), minlength=len(given))
+        weight_of = {text: weight / given[text] for text, weight in zip(given, weights.tolist(), strict=True)}
+        share, vector = float(mimicked.context_share[0]), self._placed(mimicked.vectors)[0]
+        return Inferred(word, vector, share, tuple(weight_of[text] for text in contexts))
+
+    def infer_words(
+        self,
+        words: Sequence[str],
+        store: Store,
+        *,
+        contexts: int | None = None,
+        prepared: PreparedContexts | None = None,
+    ) -> InferredWords:
+        """The vectors of many words from their spelling and at most ``contexts`` contexts per word."""
+        words = list(dict.fromkeys(words))
+        reader = Reader(prepared or PreparedContexts(store, words, contexts), words, self._known)
+        counts = np.diff(reader.starts)
+        reasons = [self._refusal(word, int(count)) for word, count in zip(words, counts, strict=True)]
+        kept = np.array([row for row, reason in enumerate(reasons) if not reason], dtype=np.int64)
+        matrix, shares = [np.zeros((0, self.lm.dim), np.float32)], [np.zeros(0, np.float32)]
+        with progress("Inferring", total=len(kept), unit="words") as bar:
+            for first in range(0, len(kept), _WORDS_PER_BATCH):
+                rows = kept[first : first + _WORDS_PER_BATCH]
+                mimicked = self._mimic([words[row] for row in rows], reader, rows)
+                matrix.append(self._placed(mimicked.vectors))
+                shares.append(mimicked.context_share.cpu().numpy())
+                bar.advance(len(rows))
+        made = {"method": "mimic", "model": self.lm.name, "fingerprint": self.lm.fingerprint}
+        settings = {**made, "mimic": self.settings.to_dict()}
+        vectors = WordVectors([words[row] for row in kept], np.concatenate(matrix), settings)
+        refused = {word: reason for word, reason in zip(words, reasons, strict=True) if reason}
+        return InferredWords(vectors, np.concatenate(shares), counts[kept], refused)
+
+    def with_scale(self, scale: float) -> AttentiveMimicking:
+        """The same model with another length of its vectors (see :class:`MimicSettings`)."""
+        return AttentiveMimicking(self.lm, self.model, self.table, self.targets, self.history, scale=scale)
+
+    @cached_property
+    def key(self) -> str:
+        """What its vectors depend on besides the language model, as sixteen hexadecimal digits."""
+        state = {name: value.cpu().numpy() for name, value in self.model.state_dict().items()}
+        digests = [hashlib.sha256(state[name].tobytes()).hexdigest() for name in sorted(state)]
+        targets = None if self.targets is None else self.targets.key
+        return key_of(self.settings.to_dict(), self.table.known, digests, targets)
+
+    def save_pretrained(self, folder: str | Path, *, packed: bool = False) -> None:
+        """Write the model as a folder; ``packed`` stores matrices as int8, a quarter of the size."""
+        config = {
+            "format": FORMAT,
+            "model": self.lm.name,
+            "fingerprint": self.lm.fingerprint,
+            "dim": self.lm.dim,
+            "settings": self.settings.to_dict(),
+            "history": [asdict(report) for report in self.history],
+        }
+        tensors = self.model.state_dict()
+        with whole_folder(folder) as temporary:
+            if self.targets is not None:
+                tensors["targets"] = torch.from_numpy(np.array(self.targets.matrix))
+                (temporary / "targets.txt").write_text("\n".join(self.targets.words), "utf-8")
+            save_tensors(temporary / "model.safetensors", tensors, packed=packed)
+            (temporary / "ngrams.txt").write_text("\n".join(self.table.known), "utf-8")
+            write_json(temporary / "config.json", config)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path, lm: LanguageModel) -> AttentiveMimicking:
+        """Load a folder that :meth:`save_pretrained` wrote, for the language model it was trained for."""
+        folder = Path(folder)
+        config, settings = read_config(folder)
+        if config["dim"] != lm.dim or config["fingerprint"] != lm.fingerprint:
+            raise InputError(
+                f"{folder} was trained for the model {config['model']}, not for {lm.name}; "
+                "train one for this model with rarewords mimic train"
+            )
+        tensors, targets = load_tensors(folder / "model.safetensors"), None
+        if "targets" in tensors:
+            words = (folder / "targets.txt").read_text("utf-8").split("\n")
+            made_for = {"fingerprint": lm.fingerprint}
+            targets = WordVectors(words, tensors.pop("targets").numpy(), made_for)
+        grams = (folder / "ngrams.txt").read_text("utf-8")
+        table = NgramTable(grams.split("\n") if grams else [], settings.ngram_min, settings.ngram_max)
+        model = FormContextModel(settings, dim=lm.dim, ngrams=len(table))
+        model.load_state_dict(tensors)
+        history = [EpochReport(**report) for report in config["history"]]
+        return cls(lm, model.to(lm.device), table, targets, history)
+
+    @cached_property
+    def _known(self) -> ContextEmbeddings:
+        return ContextEmbeddings.of(self.lm, self.targets, punctuation=self.settings.punctuation)
+
+    @torch.no_grad()
+    def _mimic(self, words: Sequence[str], reader: Reader, rows: np.ndarray) -> Mimicked:
+        """Mimic words; ``rows`` says which words of the reader they are."""
+        counts = np.diff(reader.starts)[rows]
+        contexts = torch.from_numpy(ragged(reader.starts[rows], counts)).to(reader.device)
+        has_form = np.ones(len(words), dtype=np.bool_)
+        mimicked: Mimicked = self.model(
+            WordBatch.of(self.table.bags(words), has_form, reader, contexts, counts)
+        )
+        return mimicked
+
+    def _placed(self, vectors: Tensor) -> np.ndarray:
+        """Vectors at the length that ``scale`` asks for. *Shape:* (words, dim)"""
+        if self.settings.scale:
+            known = KnownWords.of(self.lm)
+            vectors = known.at(known.directions(vectors), self.settings.scale)
+        return vectors.cpu().numpy()
+
+    def _refusal(self, word: str, contexts: int) -> str:
+        """Why a word gets no vector; empty if it gets one."""
+        # A model without form gives zero for a word without contexts, as the authors' program does.
+        if not self.settings.form or (contexts and self.settings.context):
+            return ""
+        if (self.table.bags([word]).numbers != UNKNOWN).any():
+            return ""
+        return "no context with a known word and no known n-gram; give sentences that contain it"
+
+
+def check_made_for(lm: LanguageModel, vectors: WordVectors | None, what: str = "targets") -> None:
+    """Refuse vectors that were made for another language model."""
+    if vectors is None:
+        return
+    if vectors.dim != lm.dim:
+        raise InputError(f"the {what} have size {vectors.dim}, but {lm.name} has embeddings of size {lm.dim}")
+    if vectors.settings.get("fingerprint", lm.fingerprint) != lm.fingerprint:
+        raise InputError(
+            f"the {what} were made for another model than {lm.name}; make them with rarewords ota"
+        )

@@ -1,0 +1,135 @@
+"""What is known about words from their contexts, their spelling and their pieces, and how it is weighed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rarewords.engine import Engine
+from rarewords.errors import InputError
+from rarewords.lm import LanguageModel
+from rarewords.mimic.learner_settings import LearnerSettings
+from rarewords.mimic.readings import KnownWords
+from rarewords.ota.approximate import approximate
+from rarewords.vectors import WordVectors
+
+_LEAST_RESEMBLANCE = 0.15  # below, the most similar spelling is a coincidence
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known about some words.
+
+    :param reading: the mean reading of each word. *Shape:* (words, dim)
+    :param contexts: the number of contexts read. *Shape:* (words,)
+    :param spelling: *Shape:* (words, dim)
+    :param resemblance: *Shape:* (words,)
+    :param pieces: one-token approximations; the mean embedding where none is needed. *Shape:* (words, dim)
+    """
+
+    reading: Tensor
+    contexts: Tensor
+    spelling: Tensor
+    resemblance: Tensor
+    pieces: Tensor
+
+
+def weigh(
+    evidence: Evidence, known: KnownWords, settings: LearnerSettings, transform: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Vectors, and the share of the readings in each.
+
+    The share is NaN if a word has no contexts and resembles no known word. *Shapes:* (words, dim), (words,)
+    """
+    read_any = evidence.contexts > 0
+    trust = torch.sigmoid((evidence.resemblance - settings.resemblance) / settings.resemblance_width)
+    weights = torch.stack(
+        [
+            read_any.float(),
+            torch.where(read_any, settings.spelling * trust, 1.0),
+            torch.where(read_any, settings.pieces, settings.pieces_alone),
+        ],
+        dim=1,
+    )
+    centred = evidence.reading.float() - known.mean
+    moved = known.directions(known.mean + centred)
+    if transform is not None and settings.matrix:
+        fitted = known.directions(known.mean + centred @ transform.to(centred))
+        moved = settings.matrix * fitted + (1 - settings.matrix) * moved
+        moved = known.directions(known.mean + moved)
+    spelling, pieces = known.directions(evidence.spelling), known.directions(evidence.pieces)
+    summed = weights[:, 0:1] * moved + weights[:, 1:2] * spelling + weights[:, 2:3] * pieces
+    nothing = ~read_any & (evidence.resemblance < _LEAST_RESEMBLANCE)
+    share = torch.where(nothing, float("nan"), weights[:, 0] / weights.sum(dim=1))
+    return known.at(summed, settings.scale), share
+
+
+def approximations(
+    lm: LanguageModel,
+    known: KnownWords,
+    words: Sequence[str],
+    wanted: np.ndarray,
+    cached: WordVectors | None = None,
+    engine: Engine | None = None,
+) -> Tensor:
+    """One-token approximations: cached ones, computed if missing. *Shape:* (words, dim)
+
+    A word of one piece has its own embedding. A word that is not wanted, or has characters the model does not
+    know, gets the mean embedding, which has no direction.
+
+    :param wanted: which of the words need one. *Shape:* (words,)
+    """
+    result = known.mean.repeat(len(words), 1)
+    asked = [word for word, yes in zip(words, wanted, strict=True) if yes]
+    missing = [word for word in dict.fromkeys(asked) if cached is None or word not in cached]
+    computed = None
+    with suppress(InputError):  # none of them consists of characters the model knows
+        computed = approximate(lm, missing, keep_single=True, engine=engine).vectors if missing else None
+    for row in np.flatnonzero(wanted).tolist():
+        source = cached if cached is not None and words[row] in cached else computed
+        if source is not None and words[row] in source:
+            result[row] = torch.tensor(source[words[row]]).to(result)
+    return result
+
+
+_PENALTIES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
+_HELD_OUT = 10  # one training word in ten chooses the penalty
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """How a matrix was fitted: on how many words, with at most how many contexts per word, how well."""
+
+    words: int
+    held_out_cosine: float
+    penalty: float
+    contexts: int
+    min_count: int
+    seed: int
+
+
+def ridge(inputs: Tensor, targets: Tensor) -> tuple[Tensor, float, float]:
+    """The matrix A with the least ``|inputs A - targets|² + penalty |A|²``, its held-out cosine, the penalty.
+
+    *Shapes:* (words, dim), (words, dim) -> (dim, dim)
+    """
+    x, y = inputs.double(), targets.double()
+    held = torch.arange(len(x), device=x.device) % _HELD_OUT == 0
+    eye = torch.eye(x.shape[1], device=x.device, dtype=x.dtype)
+
+    def solve(x: Tensor, y: Tensor, penalty: float) -> Tensor:
+        square = x.T @ x
+        solution: Tensor = torch.linalg.solve(square + penalty * square.trace() / len(eye) * eye, x.T @ y)
+        return solution
+
+    cosines = {}
+    for penalty in _PENALTIES:
+        found = x[held] @ solve(x[~held], y[~held], penalty)
+        cosines[penalty] = float(torch.cosine_similarity(found, y[held]).mean())
+    best = max(cosines, key=lambda penalty: cosines[penalty])
+    return solve(x, y, best).float(), cosines[best], best

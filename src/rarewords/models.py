@@ -1,0 +1,210 @@
+"""Finding and loading models: the bundled one, a local folder or a hub name.
+
+In the package the bundled model is packed: each large matrix as int8 with one scale per row, the rest as
+float16. On first use it is unpacked into the user's cache as an ordinary Hugging Face folder in float32, once
+under a lock, whole or not at all, and checked against known checksums whenever it is loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock
+
+from rarewords.errors import InputError
+from rarewords.files import explain_os_error, file_digest, no_space, read_json, whole_folder
+from rarewords.tokens import Tokens
+
+if TYPE_CHECKING:
+    import torch
+
+DEFAULT_MODEL = "default"
+BUNDLED_NAME = "minilm-mlm"
+_PACKED_WEIGHTS = "weights.int8.safetensors"
+_MANIFEST = "manifest.json"
+_LOADING_ERRORS = (OSError, ValueError, KeyError, RuntimeError, ImportError)
+
+
+def load_pretrained(name: str | Path = DEFAULT_MODEL) -> tuple[Any, Any]:
+    """The Hugging Face model (float32, on the CPU) and the tokenizer for a name."""
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # weights load in a moment; a bar per load only clutters stderr
+    source = _source(name)
+    try:
+        model, report = AutoModelForMaskedLM.from_pretrained(
+            source, trust_remote_code=False, output_loading_info=True
+        )
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+    except _LOADING_ERRORS as error:
+        raise InputError(f"the model {name} cannot be loaded: {_first_line(error)}") from error
+    missing = sorted(set(report["missing_keys"]))
+    if missing:
+        raise InputError(
+            f"{name} lacks weights of a masked language model ({missing[0]} and {len(missing) - 1} more); "
+            "it may have been saved without its masked-LM head: use the original masked LM"
+        )
+    return model.float(), tokenizer
+
+
+def load_tokens(name: str | Path = DEFAULT_MODEL) -> Tokens:
+    """The tokenizer of a model, without loading its weights."""
+    from transformers import AutoTokenizer
+
+    try:
+        return Tokens(AutoTokenizer.from_pretrained(_source(name), trust_remote_code=False))
+    except InputError:
+        raise
+    except _LOADING_ERRORS as error:
+        raise InputError(f"the tokenizer of {name} cannot be loaded: {_first_line(error)}") from None
+
+
+def choose_device(device: str = "auto") -> torch.device:
+    """A device by name; ``auto`` prefers cuda, then mps, then cpu."""
+    import torch
+
+    if device == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+    except RuntimeError:
+        chosen = torch.device("meta")
+    if chosen.type not in ("cuda", "mps", "cpu"):
+        raise InputError(f"unknown device {device!r}; use auto, cuda, cuda:N, mps or cpu")
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise InputError("this machine has no CUDA device that PyTorch can use; use --device cpu")
+    if chosen.type == "mps" and not torch.backends.mps.is_available():
+        raise InputError("this machine has no MPS device; use --device cpu")
+    return chosen
+
+
+def choose_dtype(dtype: str, device: torch.device) -> torch.dtype:
+    """``float32``, or ``bfloat16`` if the device can compute with it."""
+    import torch
+
+    types = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+    if dtype not in types:
+        raise InputError(f"unknown dtype {dtype!r}; use float32 or bfloat16")
+    if dtype == "bfloat16" and device.type == "cpu" and not _bfloat16_works():
+        raise InputError("this processor cannot multiply bfloat16 matrices; use --dtype float32")
+    return types[dtype]
+
+
+@cache
+def _bfloat16_works() -> bool:
+    """Whether a product of bfloat16 matrices survives on this CPU.
+
+    Some virtual machines announce instructions they do not have; using them kills the process, so a child
+    process tries first.
+    """
+    trial = "import torch; a = torch.ones(64, 64, dtype=torch.bfloat16); assert float((a @ a)[0, 0]) == 64"
+    return subprocess.run([sys.executable, "-c", trial], capture_output=True, check=False).returncode == 0
+
+
+def shown_name(model: str | Path) -> str:
+    """A model's name for people, without a path of this machine."""
+    if str(model) == DEFAULT_MODEL:
+        return BUNDLED_NAME
+    return Path(model).resolve().name if Path(model).is_dir() else str(model)
+
+
+def cache_folder() -> Path:
+    """Where rarewords keeps what it can make again; set ``RAREWORDS_CACHE`` to move it."""
+    chosen = os.environ.get("RAREWORDS_CACHE")
+    if chosen:
+        return Path(chosen)
+    from platformdirs import user_cache_path
+
+    return user_cache_path("rarewords")
+
+
+def bundled_model() -> Path:
+    """The bundled model as a Hugging Face folder, unpacked or repaired first if necessary."""
+    with as_file(files("rarewords") / "assets" / BUNDLED_NAME) as packed:
+        expected: dict[str, str] = read_json(packed / _MANIFEST)["unpacked"]
+        target = cache_folder() / "models" / f"{BUNDLED_NAME}-{expected['model.safetensors'][:12]}"
+        if _intact(target, expected):
+            return target
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(target.with_name(target.name + ".lock")):
+                if not _intact(target, expected):  # another process may have just made it
+                    _unpack(packed, target, expected)
+        except OSError as error:
+            problem = explain_os_error(error, target)
+            raise InputError(
+                f"{problem} (RAREWORDS_CACHE sets where the bundled model is unpacked)"
+            ) from error
+        return target
+
+
+def unpack_weights(packed: Path, target: Path) -> None:
+    """Turn packed weights into a float32 safetensors file."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file, save_file
+
+    stored, tensors = load_file(packed), {}
+    for name, value in stored.items():
+        if name.endswith(".int8"):
+            key = name.removesuffix(".int8")
+            tensors[key] = value.float() * stored[f"{key}.scale"].float()[:, None]
+        elif not name.endswith(".scale"):
+            tensors[name] = value.float()
+    try:
+        save_file(tensors, target, metadata={"format": "pt"})
+    except SafetensorError as error:
+        raise no_space(error, target.parent) or error from error
+
+
+def _source(name: str | Path) -> str:
+    source = str(bundled_model()) if str(name) == DEFAULT_MODEL else str(name)
+    path = Path(source)
+    if path.is_file():
+        raise InputError(f"{source} is a file; give the model's folder")
+    looks_local = path.is_absolute() or source.startswith((".", "~")) or source.count("/") > 1
+    if looks_local and not path.is_dir():
+        raise InputError(f"the model folder {source} does not exist")
+    if path.is_dir() and not (path / "config.json").is_file():
+        raise InputError(f"{source} has no config.json, so it is not a Hugging Face model folder")
+    return source
+
+
+def _unpack(packed: Path, target: Path, expected: Mapping[str, str]) -> None:
+    with whole_folder(target, replace=True) as folder:
+        unpack_weights(packed / _PACKED_WEIGHTS, folder / "model.safetensors")
+        for name in expected:
+            if name != "model.safetensors":
+                shutil.copyfile(packed / name, folder / name)
+        damaged = _first_difference(folder, expected)
+        if damaged:
+            raise InputError(f"the bundled model is damaged ({damaged}); install rarewords again")
+
+
+def _intact(folder: Path, expected: Mapping[str, str]) -> bool:
+    return folder.is_dir() and _first_difference(folder, expected) is None
+
+
+def _first_difference(folder: Path, expected: Mapping[str, str]) -> str | None:
+    for name, digest in expected.items():
+        try:
+            if file_digest(folder / name) != digest:
+                return name
+        except OSError:
+            return name
+    return None
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,303 @@
+"""One-token approximation of many words: in batches of equal length, resumable, in one process or several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rarewords.engine import Engine
+from rarewords.errors import InputError
+from rarewords.lm import LanguageModel
+from rarewords.ota.contexts import Frame, word_key
+from rarewords.ota.objective import Batch, Objective, baseline
+from rarewords.ota.settings import METHODS, OtaSettings
+from rarewords.ota.solver import Watch, solve
+from rarewords.progress import message, progress
+from rarewords.stages import Stages, key_of
+from rarewords.vectors import WordVectors
+from rarewords.worker import ModelReference
+
+_WORDS_PER_BATCH = 64  # on a CPU, where larger batches are no faster
+_TOKENS_PER_BATCH = 16384  # on a GPU: enough to keep it busy, whatever its memory
+
+
+@dataclass(frozen=True)
+class WordNote:
+    """A remark on one word of the input.
+
+    :param kind: ``one piece``, ``duplicate``, ``unknown characters``, ``too long`` or ``empty``.
+    :param kept: whether the word has a vector nevertheless.
+    """
+
+    word: str
+    kind: str
+    text: str
+    kept: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.word!r}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """Vectors, and remarks on words that need one.
+
+    :param resumed: the number of words that an earlier, interrupted run had finished.
+    """
+
+    vectors: WordVectors
+    notes: tuple[WordNote, ...]
+    resumed: int = 0
+
+    @property
+    def left_out(self) -> list[WordNote]:
+        """The remarks on words that have no vector."""
+        return [note for note in self.notes if not note.kept]
+
+
+class Approximator:
+    """One-token approximation on one model: objective, start and rate as the settings ask for."""
+
+    def __init__(self, lm: LanguageModel, settings: OtaSettings | None = None) -> None:
+        self.settings = settings or OtaSettings()
+        self.objective = Objective.of(lm, self.settings)
+
+    @cached_property
+    def rate(self) -> float:
+        """Adam's rate at the first step."""
+        if not self.settings.falling:
+            return self.settings.rate
+        embeddings = self.objective.lm.embeddings.float()
+        return self.settings.rate * float((embeddings - embeddings.mean(0)).norm(dim=1).mean())
+
+    def batch(self, pieces: Sequence[Sequence[int]], vectors: Tensor | None = None) -> Batch:
+        """Words with the same number of pieces, on the model's device.
+
+        :param vectors: take the place of each last piece. *Shape:* (words, dim)
+        """
+        device = self.objective.lm.device
+        keys = [word_key(word, self.settings.seed) for word in pieces]
+        return Batch(torch.tensor(pieces, device=device), torch.tensor(keys, device=device), vectors)
+
+    def start(self, pieces: Tensor) -> Tensor:
+        """Where the search begins. *Shape:* (words, pieces) -> (words, dim)"""
+        lm = self.objective.lm
+        if self.settings.start == "mean":
+            return baseline(lm, pieces, "avg")
+        return torch.zeros(len(pieces), lm.dim, device=lm.device)
+
+    def solve(self, batch: Batch, watch: Watch | None = None, start: Tensor | None = None) -> Tensor:
+        """The vectors of a batch. If memory runs out, each half of the batch is solved by itself.
+
+        :param watch: called after each step with its number and the vectors; needs the batch in one go.
+        :param start: where to begin instead of where the settings say. *Shape:* (words, dim)
+        :return: float32. *Shape:* (words, dim)
+        """
+        begin = self.start(batch.pieces) if start is None else start
+        steps, falling = self.settings.steps, self.settings.falling
+        try:
+            return solve(
+                self.objective, batch, begin, steps=steps, rate=self.rate, falling=falling, watch=watch
+            )
+        except torch.OutOfMemoryError:
+            if len(batch) == 1 or watch is not None:
+                raise InputError(
+                    f"{len(batch)} words of {batch.pieces.shape[1]} pieces do not fit into the memory of "
+                    f"{self.objective.lm.device}; use a device with more memory"
+                ) from None
+        torch.cuda.empty_cache()
+        half = len(batch) // 2
+        halves = (slice(half), slice(half, None))
+        return torch.cat([self.solve(batch.part(rows), start=begin[rows]) for rows in halves])
+
+
+def approximate(
+    lm: LanguageModel,
+    words: Sequence[str],
+    settings: OtaSettings | None = None,
+    *,
+    method: str = "ota",
+    keep_single: bool = False,
+    words_per_batch: int | None = None,
+    stages: Stages | None = None,
+    engine: Engine | None = None,
+) -> Approximation:
+    """One vector for each word or phrase of several pieces, which acts in the model as its pieces do.
+
+    >>> result = approximate(LanguageModel.from_pretrained(), ["kumquat"])  # doctest: +SKIP
+    >>> result.vectors["kumquat"].shape  # doctest: +SKIP
+    (384,)
+
+    :param settings: by default those of preset ``fast``.
+    :param method: ``ota``, or a baseline: ``first``, ``last`` or ``avg`` of the pieces' embeddings.
+    :param keep_single: give words of one piece the model's own embedding instead of leaving them out.
+    :param words_per_batch: how many words are computed together; changes the speed, not the vectors.
+    :param stages: keeps finished batches, so that an interrupted run resumes.
+    :param engine: spreads the batches over processes or machines; each loads the model by its name.
+    """
+    if method not in METHODS:
+        raise InputError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    settings = settings or OtaSettings()
+    frame = Frame.of(lm, settings.frame if method == "ota" else "static")
+    pieces_of, notes = _usable(lm, words, lm.max_length - len(frame.around), keep_single)
+    pieces = list(pieces_of.values())
+    recipe: dict[str, object] = {"fingerprint": lm.fingerprint, "method": method}
+    if method == "ota":
+        recipe["ota"] = settings.to_dict()
+    work = stages.path.absolute() if stages is not None and method == "ota" else None
+    model = lm if engine is None else ModelReference.of(lm, engine)
+    rows = batches(lm, pieces, words_per_batch)
+    parts = [_Part(model, settings, method, [pieces[row] for row in part], work, recipe) for part in rows]
+    matrix, resumed = np.zeros((len(pieces), lm.dim), np.float32), 0
+    with progress("Approximating", total=len(pieces), unit="words") as bar:
+        for number, (vectors, reused) in _computed(parts, engine):
+            matrix[rows[number]] = vectors
+            resumed += len(vectors) if reused else 0
+            bar.advance(len(vectors))
+    if resumed:
+        message(f"An earlier run had finished {resumed:,} of {len(pieces):,} words")
+    return Approximation(WordVectors(pieces_of, matrix, {"model": lm.name, **recipe}), tuple(notes), resumed)
+
+
+def batches(
+    lm: LanguageModel, pieces: Sequence[Sequence[int]], words_per_batch: int | None = None
+) -> list[list[int]]:
+    """Row numbers in batches of words with the same number of pieces, so that nothing is padded.
+
+    Long words come first: if memory does not suffice, that shows at once.
+    """
+    if words_per_batch is not None and words_per_batch < 1:
+        raise InputError(f"words_per_batch must be at least 1, not {words_per_batch}")
+    by_length: dict[int, list[int]] = {}
+    for row, word in enumerate(pieces):
+        by_length.setdefault(len(word), []).append(row)
+    result = []
+    for length in sorted(by_length, reverse=True):
+        usual = _WORDS_PER_BATCH if lm.device.type == "cpu" else max(1, _TOKENS_PER_BATCH // (length + 8))
+        size, rows = words_per_batch or usual, by_length[length]
+        result += [rows[at : at + size] for at in range(0, len(rows), size)]
+    return result
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A batch of words and everything a process needs to approximate it."""
+
+    model: LanguageModel | ModelReference
+    settings: OtaSettings
+    method: str
+    pieces: list[list[int]]
+    work: Path | None
+    recipe: dict[str, object]
+
+
+def _computed(parts: list[_Part], engine: Engine | None) -> Iterator[tuple[int, tuple[np.ndarray, bool]]]:
+    return enumerate(map(_part_vectors, parts)) if engine is None else engine.map(_part_vectors, parts)
+
+
+def _part_vectors(part: _Part) -> tuple[np.ndarray, bool]:
+    """The vectors of a batch, and whether an earlier run made them. *Shape:* (words, dim)"""
+    if part.work is None:
+        return _compute(part), False
+    made = []
+
+    def make() -> dict[str, np.ndarray]:
+        made.append(_compute(part))
+        return {"vectors": made[0]}
+
+    found = Stages(part.work).arrays("ota", key_of(part.recipe, part.pieces), make)
+    return found["vectors"], not made
+
+
+def _compute(part: _Part) -> np.ndarray:
+    lm = part.model.load() if isinstance(part.model, ModelReference) else part.model
+    if part.method != "ota" or len(part.pieces[0]) == 1:
+        method = "avg" if part.method == "ota" else part.method  # of one piece: its own embedding
+        vectors = baseline(lm, torch.tensor(part.pieces, device=lm.device), method)
+    else:
+        approximator = Approximator(lm, part.settings)
+        vectors = approximator.solve(approximator.batch(part.pieces))
+    rows: np.ndarray = vectors.cpu().numpy()
+    return rows
+
+
+def _usable(
+    lm: LanguageModel, words: Sequence[str], most: int, keep_single: bool
+) -> tuple[dict[str, list[int]], list[WordNote]]:
+    """The words that get a vector with their pieces, in order, and remarks on the others."""
+    pieces_of: dict[str, list[int]] = {}
+    notes, seen = [], set()
+    stripped = [" ".join(word.split()) for word in words]
+    for word, pieces in zip(stripped, lm.tokens.pieces_of(stripped), strict=True):
+        if word in seen:
+            notes.append(WordNote(word, "duplicate", "given more than once", kept=word in pieces_of))
+            continue
+        seen.add(word)
+        note = _note(lm, word, pieces, most, keep_single)
+        if note is not None:
+            notes.append(note)
+        if note is None or note.kept:
+            pieces_of[word] = pieces
+    if not pieces_of:
+        reason = f"; the first: {notes[0]}" if notes else ""
+        raise InputError(f"none of the {len(words)} words can be approximated{reason}")
+    return pieces_of, notes
+
+
+def _note(lm: LanguageModel, word: str, pieces: list[int], most: int, keep_single: bool) -> WordNote | None:
+    if not word:
+        return WordNote(word, "empty", "an empty word, left out")
+    if not pieces:
+        return WordNote(word, "unknown characters", "the tokenizer drops it altogether, left out")
+    if lm.tokens.has_unknown(pieces):
+        text = "has characters that the model's vocabulary lacks ([UNK]), left out"
+        return WordNote(word, "unknown characters", text)
+    if len(pieces) > most:
+        text = f"has {len(pieces)} pieces, {lm.name} takes at most {most}, left out"
+        return WordNote(word, "too long", text)
+    if len(pieces) == 1:
+        left_out = "left out; keep_single (--keep-single) gives it the model's own embedding"
+        single = "keeps the model's own embedding" if keep_single else left_out
+        return WordNote(word, "one piece", f"is already one piece, {single}", kept=keep_single)
+    return None
+
+
+_REACH = 0.25  # steps times the rate of the first; chosen on WNLaMPro dev with the bundled model
+
+
+def condense(
+    lm: LanguageModel,
+    pieces: Sequence[Sequence[int]],
+    vectors: Tensor,
+    steps: int,
+    *,
+    seed: int = 0,
+    words_per_batch: int | None = None,
+) -> Tensor:
+    """For each word one vector in place of its pieces, a slash and its vector.
+
+    The search starts at the vector itself and covers the same limited distance whatever the number of steps:
+    farther on, the vector also takes over what the pieces get wrong.
+
+    :param pieces: the token ids of each word.
+    :param vectors: the vectors behind the slash. *Shape:* (words, dim)
+    :param words_per_batch: how many words are computed together; changes the speed, not the vectors.
+    :return: float32, on the model's device. *Shape:* (words, dim)
+    """
+    approximator = Approximator(lm, OtaSettings(steps=steps, rate=_REACH / steps, seed=seed))
+    vectors = vectors.to(lm.device, torch.float32)
+    slash = lm.pieces("/")
+    shown = [[*tokens, *slash, 0] for tokens in pieces]  # the last token only holds the vector's place
+    result = vectors.clone()
+    with progress("Condensing", total=len(pieces), unit="words") as bar:
+        for rows in batches(lm, shown, words_per_batch):
+            batch = approximator.batch([shown[row] for row in rows], vectors[rows])
+            result[rows] = approximator.solve(batch, start=vectors[rows])
+            bar.advance(len(rows))
+    return result

@@ -1,0 +1,245 @@
+"""A part of the reproduction: a result that is saved, shown, and tested against the paper's conclusions."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import stdev
+from types import UnionType
+from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from rarewords.paper.experiment import Experiment, Facts
+from rarewords.probe.compare import Comparison, Difference, binomial_test, compare
+from rarewords.probe.result import ProbeResult
+from rarewords.report.tables import figure, markdown_table, relation_title, signed
+
+SEEN, IN_PART, NOT_SEEN, UNTESTED = VERDICTS = ("seen", "seen in part", "not seen", "not tested")
+LEVEL = 0.05
+# The paper's own test; the deciding one wherever two results share their entries.
+BINOMIAL = "two-sided binomial test over the entries where the two differ, p < .05"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing a conclusion says, the numbers that decide it, and whether it holds."""
+
+    text: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A conclusion of the paper and what our results say about it.
+
+    :param published: the paper's figures for it.
+    :param test: the test that decides each check.
+    """
+
+    statement: str
+    published: str
+    test: str
+    checks: tuple[Check, ...]
+
+    @property
+    def verdict(self) -> str:
+        """``seen`` if every check holds, ``not seen`` if none does."""
+        if not self.checks:
+            return UNTESTED
+        held = sum(check.holds for check in self.checks)
+        return SEEN if held == len(self.checks) else IN_PART if held else NOT_SEEN
+
+    @property
+    def evidence(self) -> str:
+        """The check of a claim that has one; otherwise how many hold, and the first that does not."""
+        if not self.checks:
+            return "no entries to test it on"
+        if len(self.checks) == 1:
+            return self.checks[0].text
+        failed = next((check for check in self.checks if not check.holds), None)
+        held = f"{sum(check.holds for check in self.checks)} of {len(self.checks)} hold"
+        return (
+            f"{held}, for example {self.checks[0].text}" if failed is None else f"{held}; not {failed.text}"
+        )
+
+
+@dataclass(frozen=True)
+class SignTest:
+    """How often one of two results is better, item by item."""
+
+    wins: int
+    losses: int
+
+    @property
+    def p(self) -> float:
+        """The p-value of the two-sided binomial test."""
+        return binomial_test(self.wins, self.wins + self.losses)
+
+    @property
+    def better(self) -> bool:
+        """Whether the first result is significantly better."""
+        return self.wins > self.losses and self.p < LEVEL
+
+
+def p_text(p: float) -> str:
+    """A p-value for a reader: ``0.0123 -> 'p = .012'``."""
+    return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".")
+
+
+def counted(claims: Sequence[Claim]) -> Mapping[str, int]:
+    """The number of claims for each verdict."""
+    return {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
+
+
+EMPTY = "–"
+IN_EVERY_SEED = f"{BINOMIAL}, and the same direction in every seed"
+
+
+class Part(ABC):
+    """An experiment of the paper; its fields are the result.
+
+    :cvar beyond: not an experiment of the paper's.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    beyond: ClassVar[bool] = False
+
+    @classmethod
+    @abstractmethod
+    def run(cls, experiment: Experiment, folder: Path) -> Self:
+        """Run the experiment; raw results go into the folder."""
+
+    @abstractmethod
+    def markdown(self, figures: Path) -> str:
+        """Text and tables beside the paper's; figures are drawn into the folder."""
+
+    def claims(self) -> Sequence[Claim]:
+        """The paper's conclusions, tested on the result."""
+        return ()
+
+    def reasons(self, _: Facts) -> Sequence[str]:
+        """Why our figures differ from the paper's."""
+        return ()
+
+
+@dataclass(frozen=True)
+class OverSeeds:
+    """Methods against the first of them: as means over seeds, and for each seed by itself."""
+
+    mean: Comparison
+    seeds: tuple[Comparison, ...]
+
+    @classmethod
+    def of(cls, methods: Sequence[Sequence[ProbeResult]]) -> OverSeeds:
+        """Compare methods that have one result per seed, or one result for all seeds."""
+        number = max(len(runs) for runs in methods)
+        by_seed = [[runs[min(seed, len(runs) - 1)] for runs in methods] for seed in range(number)]
+        mean = compare([_mean_of(runs) for runs in methods])
+        return cls(mean, tuple(compare(results, samples=1) for results in by_seed))  # no intervals are shown
+
+    @property
+    def about(self) -> str:
+        """What the reader has to know about the seeds."""
+        number = len(self.seeds)
+        return f"Means of {number} seeds ± their standard deviation." if number > 1 else "**One seed.**"
+
+    def cell(self, method: int, relation: str = "all", band: str = "all", metric: str = "mrr") -> str:
+        """Mean and spread over seeds, with ``*`` if the difference from the first method is significant."""
+        found = self.mean.cell(relation, band)
+        if found is None:
+            return EMPTY
+        text = figure(getattr(found.cells[method], metric).mean)
+        star = "\\*" if method and found.differences[metric][method - 1].significant() else ""
+        cells = [seed.cell(relation, band) for seed in self.seeds]
+        spread = [getattr(cell.cells[method], metric).mean for cell in cells if cell is not None]
+        return text + star + (f" ± {figure(stdev(spread))}" if len(set(spread)) > 1 else "")
+
+    def difference(self, relation: str = "all", band: str = "all") -> Difference:
+        """How the last method differs from the first in MRR."""
+        cell = self.mean.cell(relation, band)
+        assert cell is not None
+        return cell.differences["mrr"][-1]
+
+    def change(
+        self, relation: str = "all", band: str = "all", *, better: bool = True, name: str = ""
+    ) -> Check:
+        """Whether the last method is significantly better (or worse) than the first, in every seed."""
+        cell, found = self.mean.cell(relation, band), self.difference(relation, band)
+        assert cell is not None
+        gains = [OverSeeds(seed, ()).difference(relation, band).mean for seed in self.seeds]
+        agree = sum((gain > 0) == better for gain in gains)
+        seeds = f"{agree} of {len(gains)} seeds" if len(gains) > 1 else "one seed"
+        won = found.wins > found.losses if better else found.losses > found.wins
+        return Check(
+            f"{name or relation_title(relation)}: {figure(cell.cells[0].mrr.mean)} → "
+            f"{figure(cell.cells[-1].mrr.mean)} "
+            f"({signed(found.mean)}, {p_text(found.p_value)}, n = {cell.cells[0].entries:,}, {seeds})",
+            agree == len(gains) and won and found.significant(),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Mean(ProbeResult):
+    """The mean of several runs, entry by entry; ranks and hits are those of the first."""
+
+    runs: tuple[ProbeResult, ...] = ()
+
+    @cached_property
+    def reciprocal(self) -> np.ndarray:
+        return self.values("mrr")
+
+    def values(self, metric: str) -> np.ndarray:
+        mean: np.ndarray = np.mean([run.values(metric) for run in self.runs], axis=0)
+        return mean
+
+
+def _mean_of(runs: Sequence[ProbeResult]) -> ProbeResult:
+    columns = {field.name: getattr(runs[0], field.name) for field in fields(ProbeResult)}
+    return runs[0] if len(runs) == 1 else _Mean(**columns, runs=tuple(runs))
+
+
+def to_json(value: Any) -> Any:
+    """A dataclass and everything in it as JSON holds it; NaN becomes null."""
+    if is_dataclass(value):
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {key: to_json(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def from_json(kind: Any, value: Any) -> Any:
+    """The value of a type that :func:`to_json` has written."""
+    inner = get_args(kind)
+    if get_origin(kind) in (Union, UnionType):
+        return None if value is None else from_json(inner[0], value)
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        return kind(**{one.name: from_json(hints[one.name], value[one.name]) for one in fields(kind)})
+    if get_origin(kind) is tuple:
+        return tuple(from_json(inner[0], one) for one in value)  # all are of one type
+    if get_origin(kind) is dict:
+        return {key: from_json(inner[1], one) for key, one in value.items()}
+    return math.nan if kind is float and value is None else value
+
+
+def paragraphs(*blocks: str) -> str:
+    """Blocks of Markdown with an empty line after each."""
+    return "".join(f"{block.rstrip()}\n\n" for block in blocks)
+
+
+def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
+    """A captioned table; the first ``left`` columns are text, the others numbers."""
+    return f"*{caption}*\n\n{markdown_table(header, rows, left=left)}"
+
+
+def picture(name: str, caption: str) -> str:
+    """A figure of the folder ``figures`` with its caption."""
+    return f"![{caption}](figures/{name}.svg)\n\n*{caption}*\n"

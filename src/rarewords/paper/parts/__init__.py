@@ -1,0 +1,1 @@
+"""The parts of the reproduction: one module per figure or table of the paper."""

@@ -1,0 +1,155 @@
+"""Part ``ablation``: what attentive mimicking needs, on dev."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Self
+
+from rarewords.paper import published
+from rarewords.paper.experiment import Experiment, Facts
+from rarewords.paper.part import EMPTY, IN_EVERY_SEED, Check, Claim, OverSeeds, Part, paragraphs, table
+from rarewords.paper.settings import CONFIGURATIONS
+from rarewords.probe.result import ProbeResult
+from rarewords.report.tables import figure, signed
+
+
+@dataclass(frozen=True)
+class AblationPart(Part):
+    """The table of configurations.
+
+    :param pieces: MRR of the model as it is.
+    :param against_am: AM and each configuration, at each of the epochs.
+    :param longer: AM+context after the first and after the last of the epochs.
+    :param context_share: how much of a vector came from contexts in the last epoch, for each seed.
+    """
+
+    name = "ablation"
+    title = "What attentive mimicking needs"
+
+    entries: int
+    epochs: tuple[int, ...]
+    pieces: float
+    against_am: dict[str, tuple[OverSeeds, ...]]
+    longer: OverSeeds
+    context_share: dict[str, tuple[float, ...]]
+
+    @classmethod
+    def run(cls, experiment: Experiment, folder: Path) -> Self:
+        """Train every configuration with every seed and probe dev at the measured epochs."""
+        epochs = experiment.settings.sample.epochs
+        pieces = experiment.pieces.of_set(experiment.dataset, "dev")
+        runs: dict[tuple[str, int], list[ProbeResult]] = {}
+        shares: dict[str, list[float]] = {}
+        for seed in experiment.settings.training_seeds:
+            for configuration, about in CONFIGURATIONS.items():
+                training = experiment.training(configuration, seed)
+                shares.setdefault(configuration, []).append(training.context_share)
+                for epoch in epochs:
+                    vectors = training.vectors[epoch]
+                    vectors = vectors.subset(word for word in experiment.dev_keywords if word in vectors)
+                    label = f"{about.title}, {epoch} epochs, seed {seed}"
+                    result = experiment.probe(label, vectors=vectors, subset="dev")
+                    result.save(folder / f"ablation-{configuration}-{epoch}-{seed}.json.gz")
+                    runs.setdefault((configuration, epoch), []).append(result)
+        return cls(
+            len(pieces),
+            epochs,
+            pieces.mrr,
+            {
+                one: tuple(OverSeeds.of([runs["am", epoch], runs[one, epoch]]) for epoch in epochs)
+                for one in CONFIGURATIONS
+            },
+            OverSeeds.of([runs["am+context", epoch] for epoch in (epochs[0], epochs[-1])]),
+            {one: tuple(share) for one, share in shares.items()},
+        )
+
+    def markdown(self, _: Path) -> str:
+        """The table of configurations, beside the paper's."""
+        rows, header = [], ["configuration"]
+        for epoch, published_epoch in zip(self.epochs, published.ABLATION_EPOCHS, strict=False):
+            header += [_after(epoch), f"paper, {published_epoch}"]
+        for configuration, about in CONFIGURATIONS.items():
+            found, paper = self.against_am[configuration], published.ABLATION[configuration]
+            row = [about.title]
+            for ours, theirs in zip(found, paper, strict=False):
+                row += [ours.cell(1), figure(theirs)]
+            gains = [found[-1].difference().mean, paper[-1] - published.ABLATION["am"][-1]]
+            row += [EMPTY if configuration == "am" else signed(gain) for gain in gains]
+            rows.append([*row, f"{fmean(self.context_share[configuration]):.0%}"])
+        return paragraphs(
+            f"MRR over the {self.entries:,} entries of dev, every keyword shown as its mimicked vector; "
+            f"{figure(self.pieces)} with the model's own pieces. AM+context has at least 8 contexts per "
+            "training instance and drops 10 % of the n-grams. The others leave something out of AM: OTA "
+            "targets, the spelling, the contexts. Without the spelling, a word without contexts gets the "
+            f"zero vector, as in the authors' program. {self.longer.about}",
+            table(
+                "MRR on dev. * differs significantly from AM.",
+                [*header, "Δ AM", "Δ AM, paper", "from contexts"],
+                rows,
+            ),
+        )
+
+    def claims(self) -> Sequence[Claim]:
+        """OTA, form and context are needed; AM+context is better than AM, more epochs than fewer."""
+        lean, more = self.context_share["am"], self.context_share["am+context"]
+        both = "Both form and context are essential: without"
+        needed = (
+            ("no-ota", "Learning from OTA vectors of words of several pieces helps.", ".219 / .220"),
+            ("no-form", f"{both} the spelling it is worse.", ".138 / .133"),
+            ("no-context", f"{both} the contexts it is worse.", ".227 / .225"),
+        )
+        return [
+            *(
+                Claim(text, f".258 / .253, without {paper}", IN_EVERY_SEED, self._checks(one, better=False))
+                for one, text, paper in needed
+            ),
+            Claim(
+                "AM+context is better than AM.",
+                ".262 / .276 against .258 / .253",
+                IN_EVERY_SEED,
+                self._checks("am+context", better=True),
+            ),
+            Claim(
+                "AM+context gains from more epochs.",
+                ".262 after 5, .276 after 10",
+                IN_EVERY_SEED,
+                (self.longer.change(name=f"from {_after(self.epochs[0])} to {_after(self.epochs[-1])}"),),
+            ),
+            Claim(
+                "AM leans on the spelling; AM+context puts more weight on contexts.",
+                "no figures",
+                "in every seed",
+                (
+                    Check(f"AM takes {fmean(lean):.0%} from contexts in training", max(lean) < 0.5),
+                    Check(
+                        f"AM+context takes {fmean(more):.0%}",
+                        all(a < b for a, b in zip(lean, more, strict=True)),
+                    ),
+                ),
+            ),
+        ]
+
+    def reasons(self, facts: Facts) -> Sequence[str]:
+        """Training words and contexts beside the paper's."""
+        medians = facts.contexts_median
+        return [
+            f"AM learns from {facts.training_one_piece:,} words of one piece and {facts.training_several:,} "
+            f"of several. Contexts come from {facts.corpus_size}, the paper's from nearly 1000 million.",
+            f"The median rare keyword has {medians['rare'] or 0:.0f} contexts here, the median medium one "
+            f"{medians['medium'] or 0:.0f}; {facts.without_contexts:.0%} of all keywords (mostly "
+            "misspellings) have none.",
+        ]
+
+    def _checks(self, configuration: str, *, better: bool) -> tuple[Check, ...]:
+        title, found = CONFIGURATIONS[configuration].title, self.against_am[configuration]
+        return tuple(
+            one.change(better=better, name=f"AM → {title}, {_after(epoch)}")
+            for epoch, one in zip(self.epochs, found, strict=True)
+        )
+
+
+def _after(epoch: int) -> str:
+    return "1 epoch" if epoch == 1 else f"{epoch} epochs"

@@ -1,0 +1,122 @@
+"""Part ``examples``: what the model answers before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from rarewords.lm import Query
+from rarewords.paper import published
+from rarewords.paper.experiment import Experiment
+from rarewords.paper.part import Check, Claim, Part, paragraphs, table
+from rarewords.paper.parts.main import CONFIGURATION, LABEL
+
+_SHOWN = 5
+_COMPARED = 4  # as many answers as the paper shows
+# Right answers by our own judgement: WNLaMPro has only some of these entries.
+_RIGHT = {
+    "lime": "fruit tree plant lemon stone mineral color colour food drink",
+    "bicycle": "bike vehicle motorcycle machine ride transport cycle",
+    "kumquat": "fruit tree plant shrub lemon orange lime food",
+    "unicycle": "bicycle bike motorcycle vehicle cycle machine ride",
+    "unaccessible": "accessible available reachable reached",
+    "salsify": "plant shrub flower herb vegetable root weed food",
+    "resigntaion": "resignation",
+}
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One query and its answers.
+
+    :param question: the query, the word cut into its pieces.
+    :param count: how often the word occurs in the corpus.
+    :param ours: the answers with pieces, then with the vector of each seed.
+    :param paper: the answers the paper shows, of BERT-base and of BERT-base with AM.
+    """
+
+    word: str
+    question: str
+    count: int
+    ours: dict[str, tuple[str, ...]]
+    paper: dict[str, tuple[str, ...]]
+
+    @property
+    def right(self) -> set[str]:
+        """The right answers."""
+        return set(_RIGHT[self.word].split())
+
+
+@dataclass(frozen=True)
+class ExamplesPart(Part):
+    """The tables of examples."""
+
+    name = "examples"
+    title = "Example queries"
+
+    queries: tuple[Answered, ...]
+
+    @classmethod
+    def run(cls, experiment: Experiment, _: Path) -> Self:
+        """Ask the paper's queries."""
+        settings, lm = experiment.settings, experiment.lm
+        last = settings.sample.epochs[-1]
+        trained = {
+            seed: experiment.training(CONFIGURATION, seed).vectors[last] for seed in settings.training_seeds
+        }
+        queries = []
+        for word, pattern, before, after in published.EXAMPLES:
+            vectors = {
+                "pieces": None,
+                **{f"{LABEL}, seed {seed}": one.get(word) for seed, one in trained.items()},
+            }
+            found = lm.fill([Query(pattern, word, vector) for vector in vectors.values()], top_k=_SHOWN)
+            paper = {"paper: base": before, "paper: base+AM": after}
+            cut = "·".join(piece.removeprefix("##") for piece in lm.piece_strings(lm.pieces(word)))
+            queries.append(
+                Answered(
+                    word,
+                    pattern.replace("<W>", cut),
+                    experiment.store.count(word),
+                    {label: tuple(found.words(row)) for row, label in enumerate(vectors)},
+                    {label: tuple(answers.split()) for label, answers in paper.items() if answers},
+                )
+            )
+        return cls(tuple(queries))
+
+    def markdown(self, _: Path) -> str:
+        """The queries with the answers of the model, of the model with vectors, and of the paper's."""
+        rows = []
+        for one in self.queries:
+            for label, answers in {**one.ours, **one.paper}.items():
+                shown = ", ".join(f"**{answer}**" if answer in one.right else answer for answer in answers)
+                first = f"{one.question} ({one.count:,}× in the corpus)" if label == "pieces" else ""
+                rows.append([first, label, shown])
+        return paragraphs(
+            f"The first {_SHOWN} answers of the model as it is (pieces; `·` shows where it cuts the word) "
+            "and with a vector in place of the word.",
+            table(
+                "Bold answers are right by our own judgement.", ["query", "model", "answers"], rows, left=3
+            ),
+        )
+
+    def claims(self) -> Sequence[Claim]:
+        """AM's answers name what the word is, where the pieces' do not."""
+        checks = []
+        for one in self.queries:
+            if len(one.paper) == 2:
+                own, *others = (len(one.right & set(answers[:_COMPARED])) for answers in one.ours.values())
+                more = sum(number > own for number in others)
+                text = f"{one.word}: more right answers among the first four in {more} of {len(others)} seeds"
+                checks.append(Check(text, more == len(others)))
+        return [
+            Claim(
+                "Where pieces mislead (bad cuts, rare spellings, misspellings), AM's answers fit the word.",
+                "all four examples",
+                "more right answers than with pieces in every seed; four chosen words allow no significance "
+                "test",
+                tuple(checks),
+            )
+        ]

@@ -1,0 +1,127 @@
+"""The reproduction from end to end: run the parts asked for, and write the report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rarewords.corpus.store import Store
+from rarewords.errors import InputError
+from rarewords.files import read_json, whole_file, write_json
+from rarewords.lm import LanguageModel
+from rarewords.mimic.learner import WordLearner
+from rarewords.paper.experiment import Experiment
+from rarewords.paper.part import Claim, Part, from_json, to_json
+from rarewords.paper.parts.ablation import AblationPart
+from rarewords.paper.parts.beyond import BeyondPart
+from rarewords.paper.parts.examples import ExamplesPart
+from rarewords.paper.parts.heatmap import HeatMapPart
+from rarewords.paper.parts.main import MainPart
+from rarewords.paper.parts.methods import MethodsPart
+from rarewords.paper.parts.ota import OtaPart
+from rarewords.paper.report import Report, environment, write_report
+from rarewords.paper.settings import ReproduceSettings
+from rarewords.probe.dataset import Dataset
+from rarewords.progress import message
+from rarewords.stages import Cost, Stages, key_of
+from rarewords.vectors import WordVectors
+
+ALL, REPORT = "all", "report"
+PARTS: dict[str, type[Part]] = {
+    part.name: part
+    for part in (OtaPart, MethodsPart, HeatMapPart, AblationPart, MainPart, ExamplesPart, BeyondPart)
+}
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What a run found.
+
+    :param parts: the results by name; parts of earlier runs with the same inputs included.
+    :param claims: the paper's conclusions, tested.
+    :param report: the page.
+    """
+
+    parts: dict[str, Part]
+    claims: tuple[Claim, ...]
+    report: Path
+
+
+def reproduce(
+    lm: LanguageModel,
+    store: Store,
+    out: str | Path,
+    *,
+    parts: Sequence[str] = (ALL,),
+    settings: ReproduceSettings | None = None,
+    dataset: Dataset | None = None,
+    targets: WordVectors | None = None,
+    learner: WordLearner | None = None,
+    command: str | None = None,
+) -> Reproduction:
+    """Run experiments of the paper and write their report.
+
+    Finished stages stay in the folder, keyed by what they depend on: an interrupted run resumes, and later
+    parts reuse what they share with others.
+
+    :param parts: names of ``PARTS``, or ``all``; ``report`` alone writes the report of finished parts.
+    :param settings: the paper's sizes by default.
+    :param targets: cached one-token approximations; missing words are approximated.
+    :param learner: our own method, for part ``beyond``; by default the learner for this model.
+    :param command: the command line to show in the report.
+    """
+    out, chosen = Path(out), check_parts(parts)
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file, not a folder; choose another folder")
+    settings, stages = settings or ReproduceSettings(), Stages(out / "stages")
+    experiment = Experiment(lm, store, dataset or Dataset.load(), settings, stages, targets, learner)
+    # What a part's result depends on; only our own method depends on the learner.
+    identities = {
+        name: key_of(experiment.identity, experiment.learner.key if part.beyond else None)
+        for name, part in PARTS.items()
+    }
+    for number, name in enumerate(chosen, 1):
+        message(f"Part {number} of {len(chosen)}: {PARTS[name].title}")
+        before = set(stages.costs)
+        result = PARTS[name].run(experiment, out / "results")
+        spent = [cost for key, cost in stages.costs.items() if key not in before]
+        kept = {"identity": identities[name], "environment": environment(lm), "costs": spent}
+        _write(out / "results" / f"{name}.json", to_json({**kept, "result": result}))
+    found = {name: read_json(path) for name in PARTS if (path := out / "results" / f"{name}.json").is_file()}
+    found = {name: one for name, one in found.items() if one["identity"] == identities[name]}
+    if not found:
+        raise InputError(f"{out} has no results of this model, corpus and settings to report on")
+    earlier = [Cost(**{**cost, "reused": True}) for kept in found.values() for cost in kept["costs"]]
+    costs = {cost.stage: cost for cost in (*earlier, *stages.costs.values())}
+    report = Report(
+        facts=experiment.facts(),
+        environment=next(iter(found.values()))["environment"],
+        settings=settings,
+        parts={name: from_json(PARTS[name], one["result"]) for name, one in found.items()},
+        costs=tuple(costs.values()),
+        command=command or f"rarewords reproduce {' '.join(chosen) or ALL} --corpus STORE --out DIR",
+        dataset=experiment.dataset.name,
+    )
+    write_json(out / "settings.json", {**experiment.identity, "facts": to_json(report.facts)})
+    write_report(report, out)
+    return Reproduction(dict(report.parts), report.claims, out / "report.html")
+
+
+def check_parts(parts: Sequence[str]) -> list[str]:
+    """The parts asked for, each once, in the paper's order."""
+    if list(parts) == [REPORT]:
+        return []
+    unknown = [name for name in parts if name not in PARTS and name != ALL]
+    if unknown or not parts:
+        asked = f"unknown part {unknown[0]!r}; " if unknown else "no part is named; "
+        raise InputError(f"{asked}use {', '.join([ALL, *PARTS])}, or report alone")
+    return [name for name in PARTS if ALL in parts or name in parts]
+
+
+def _write(path: Path, value: Any) -> None:
+    """JSON with the keys in the order of the tables, which :func:`write_json` would sort."""
+    with whole_file(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=1, ensure_ascii=False), "utf-8")

@@ -1,0 +1,188 @@
+"""How much of the paper's experiments is run, and with which seeds."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass, field, replace
+
+from rarewords.errors import InputError
+from rarewords.mimic.settings import MimicSettings, preset
+from rarewords.ota.settings import OtaSettings
+from rarewords.probe.dataset import SETS, Dataset, Entry, FrequencyBounds
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A configuration of the paper's ablation; with ``ota`` it also learns from words of several pieces."""
+
+    title: str
+    settings: MimicSettings
+    ota: bool = True
+
+
+CONFIGURATIONS = {
+    "am": Configuration("AM", preset("am")),
+    "am+context": Configuration("AM+context", preset("am+context")),
+    "no-ota": Configuration("AM − OTA", preset("am"), ota=False),
+    "no-form": Configuration("AM − form", preset("am", form=False)),
+    "no-context": Configuration("AM − context", preset("am", context=False)),
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The size of each experiment; the defaults are the paper's.
+
+    :param curve_words: number of one-piece words in the development figure of one-token approximation.
+    :param curve_steps: number of its steps.
+    :param dev_entries: about this many entries of WNLaMPro dev, drawn from every relation and frequency; None
+        takes all of them.
+    :param test_entries: the same for WNLaMPro test.
+    :param smallest_cell: each relation and frequency keeps at least this many entries.
+    :param targets: at most this many training words of several pieces; None takes all of them.
+    :param ota_preset: how words of several pieces are approximated.
+    :param ota_steps: steps of that approximation; None takes the preset's.
+    :param contexts: at most this many contexts per word; None takes all that the store keeps.
+    :param min_count: attentive mimicking learns from words that occur at least this often.
+    :param copies_max: at most this many training instances per word and epoch.
+    :param epochs: the epochs after which a training is measured; the last one ends it.
+    :param seeds: how often each configuration is trained.
+    """
+
+    name: str = "full"
+    curve_words: int = 1000
+    curve_steps: int = 5000
+    dev_entries: int | None = None
+    test_entries: int | None = None
+    smallest_cell: int = 12
+    targets: int | None = None
+    ota_preset: str = "paper"
+    ota_steps: int | None = None
+    contexts: int | None = None
+    min_count: int = 100
+    copies_max: int = 5
+    epochs: tuple[int, ...] = (5, 10)
+    seeds: int = 3
+
+    def __post_init__(self) -> None:
+        numbers = {name: value for name, value in asdict(self).items() if isinstance(value, int)}
+        small = next((name for name, value in numbers.items() if value < 1), None)
+        if small is not None:
+            raise InputError(f"the sample's {small} must be at least 1, not {numbers[small]}")
+        if not self.epochs or list(self.epochs) != sorted(set(self.epochs)) or self.epochs[0] < 1:
+            raise InputError(f"the measured epochs must increase from 1 on, not {self.epochs}")
+
+    @property
+    def whole(self) -> bool:
+        """Whether the experiments have the paper's size, whatever the number of seeds."""
+        return replace(self, seeds=Sample.seeds) == Sample()
+
+
+_QUICK = Sample(
+    "quick",
+    curve_words=24,
+    curve_steps=300,
+    dev_entries=150,
+    test_entries=300,
+    targets=100,
+    ota_preset="fast",
+    ota_steps=30,
+    contexts=12,
+    copies_max=1,
+    epochs=(2, 4),
+    seeds=1,
+)
+_TINY = replace(
+    _QUICK,
+    name="tiny",
+    curve_words=6,
+    curve_steps=30,
+    dev_entries=20,
+    test_entries=30,
+    smallest_cell=2,
+    targets=12,
+    ota_steps=4,
+    contexts=8,
+    min_count=15,
+    epochs=(1, 2),
+)
+SAMPLES = {sample.name: sample for sample in (Sample(), _QUICK, _TINY)}
+
+
+@dataclass(frozen=True)
+class ReproduceSettings:
+    """Everything the tables depend on, besides model, corpus and data set.
+
+    :param sample: the size of the experiments.
+    :param seed: seed of every random choice; trainings use ``seed``, ``seed + 1`` …
+    """
+
+    sample: Sample = field(default_factory=Sample)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise InputError(f"the seed must be at least 0, not {self.seed}")
+
+    @classmethod
+    def sized(cls, sample: str, *, seed: int = 0, seeds: int | None = None) -> ReproduceSettings:
+        """Settings of a sample by its name: ``full``, ``quick`` or ``tiny``.
+
+        :param seeds: trainings of each configuration; None takes the sample's own number.
+        """
+        if sample not in SAMPLES:
+            raise InputError(f"unknown sample {sample!r}; use {', '.join(SAMPLES)}")
+        chosen = SAMPLES[sample]
+        return cls(chosen if seeds is None else replace(chosen, seeds=seeds), seed)
+
+    @property
+    def training_seeds(self) -> tuple[int, ...]:
+        """The seeds each configuration is trained with."""
+        return tuple(range(self.seed, self.seed + self.sample.seeds))
+
+    def ota(self) -> OtaSettings:
+        """How words of several pieces are approximated."""
+        steps = {} if self.sample.ota_steps is None else {"steps": self.sample.ota_steps}
+        return OtaSettings.preset(self.sample.ota_preset, seed=self.seed, **steps)
+
+    def curve(self, frame: str) -> OtaSettings:
+        """How the development figure approximates: preset ``paper``, for more steps."""
+        return OtaSettings.preset("paper", frame=frame, steps=self.sample.curve_steps, seed=self.seed)
+
+    def mimic(self, configuration: str, seed: int) -> MimicSettings:
+        """How a configuration is trained."""
+        usual, size = CONFIGURATIONS[configuration].settings, self.sample
+        # A sample with few contexts per word has no more of them to draw.
+        most = usual.contexts_max if size.contexts is None else min(usual.contexts_max, size.contexts)
+        return replace(
+            usual,
+            epochs=size.epochs[-1],
+            min_count=size.min_count,
+            copies_max=size.copies_max,
+            contexts_max=max(usual.contexts_min, most),
+            seed=seed,
+        )
+
+
+def sample_dataset(dataset: Dataset, settings: ReproduceSettings) -> Dataset:
+    """A seeded sample of both sets; cells of relation and frequency shrink alike."""
+    size = settings.sample
+    if size.dev_entries is None and size.test_entries is None:
+        return dataset
+    bounds, kept = FrequencyBounds(), set()
+    for subset, number in zip(SETS, (size.dev_entries, size.test_entries), strict=True):
+        entries = [entry for entry in dataset if entry.subset == subset]
+        cells: dict[tuple[str, str], list[Entry]] = {}
+        for entry in entries:
+            cells.setdefault((entry.relation, bounds.band(entry.count)), []).append(entry)
+        for cell in cells.values():
+            share = 1.0 if number is None else number / len(entries)
+            cell.sort(key=lambda entry: order_key(entry.id, settings.seed))
+            kept |= {entry.id for entry in cell[: max(round(len(cell) * share), size.smallest_cell)]}
+    chosen = tuple(entry for entry in dataset if entry.id in kept)
+    return Dataset(chosen, f"a sample of {len(kept)} of {dataset.name}")
+
+
+def order_key(text: str, seed: int) -> bytes:
+    """A sort key that depends on the seed and the text alone."""
+    return hashlib.blake2b(f"{seed}\t{text}".encode(), digest_size=8).digest()

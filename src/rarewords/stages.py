@@ -1,0 +1,214 @@
+"""Long work that survives interruption: finished pieces in a folder, each named by what it was made from.
+
+A piece's name holds a digest of everything its content depends on: inputs, settings, model. A second start
+reuses what fits and computes the rest, and a changed input can never be mixed up with an old one. Every piece
+appears whole or not at all, and only one process works in a folder at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save
+
+from rarewords.errors import InputError
+from rarewords.files import explain_os_error, read_json, whole_file, whole_folder, write_json
+from rarewords.progress import duration, message
+
+_NOTE = "stage.json"
+_LOCK = "lock"
+
+
+def key_of(*values: Any) -> str:
+    """Sixteen hexadecimal digits that stand for values JSON can hold."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a stage took.
+
+    :param seconds: without the stages it asked for on its way.
+    :param reused: an earlier run made it; the seconds are that run's.
+    :param resumed: an earlier run began it, so the seconds are not all of them.
+    """
+
+    stage: str
+    seconds: float
+    reused: bool = False
+    resumed: bool = False
+
+
+class Stages:
+    """A folder of finished pieces of work."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder
+        self.costs: dict[str, Cost] = {}
+        self._began = time.time()
+        self._inner = [0.0]
+
+    def json(self, stage: str, key: str, make: Callable[[], Any]) -> Any:
+        """A JSON value: read if an earlier run made it, otherwise made now and kept."""
+        path = self.path / f"{stage}-{key}.json"
+        if not path.exists():
+            write_json(path, make())
+        return read_json(path)
+
+    def arrays(
+        self, stage: str, key: str, make: Callable[[], Mapping[str, np.ndarray]]
+    ) -> dict[str, np.ndarray]:
+        """Named arrays: read if an earlier run made them, otherwise made now and kept."""
+        path = self.path / f"{stage}-{key}.safetensors"
+        if path.exists():
+            try:
+                found: dict[str, np.ndarray] = load_file(path)
+                return found
+            except (SafetensorError, OSError, ValueError):
+                pass  # damaged: make it again
+        made = {name: np.ascontiguousarray(array) for name, array in make().items()}
+        with whole_file(path) as temporary:
+            temporary.write_bytes(save(made))
+        return made
+
+    def folder(self, title: str, recipe: Mapping[str, Any], make: Callable[[Path, Path], None]) -> Path:
+        """A folder made by a stage, with a note of its cost.
+
+        Of several processes that need it at the same time one makes it and the others wait.
+
+        :param recipe: everything the stage depends on, as JSON can hold it.
+        :param make: gets the new folder, and a folder for unfinished work that outlives a kill.
+        """
+        slug = re.sub(r"[^a-z0-9+]+", "-", title.lower().replace("−", "minus ")).strip("-")
+        name = f"{slug}-{key_of(dict(recipe))}"
+        if not self._found(name, title):
+            with _one_at_a_time(self.path / f".{name}.lock", title):
+                if not self._found(name, title):
+                    self._make(name, title, recipe, make)
+        return self.path / name
+
+    @contextmanager
+    def timed(self, title: str) -> Iterator[None]:
+        """Work that is not kept but whose cost should be known."""
+        clock = _Clock(self._inner)
+        yield
+        self.costs[title] = Cost(title, clock.stop())
+
+    def _found(self, name: str, title: str) -> bool:
+        note = self.path / name / _NOTE
+        if not note.is_file():
+            return False
+        if name not in self.costs:
+            earlier = note.stat().st_mtime < self._began
+            self.costs[name] = Cost(title, float(read_json(note)["seconds"]), reused=earlier)
+            message(f"{title}: {'found from an earlier run' if earlier else 'made by another process'}")
+        return True
+
+    def _make(
+        self, name: str, title: str, recipe: Mapping[str, Any], make: Callable[[Path, Path], None]
+    ) -> None:
+        for left in self.path.glob(f".{name}.*.part"):  # half-written by a run that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        work = self.path / f".{name}.work"
+        resumed = work.is_dir()
+        message(f"{title}: {'resuming' if resumed else 'starting'}")
+        clock = _Clock(self._inner)
+        with whole_folder(self.path / name, replace=True) as temporary:
+            make(temporary, work)
+            seconds = clock.stop()
+            write_json(temporary / _NOTE, {"title": title, "recipe": dict(recipe), "seconds": seconds})
+        shutil.rmtree(work, ignore_errors=True)
+        self.costs[name] = Cost(title, seconds, resumed=resumed)
+        message(f"{title}: {duration(seconds)}")
+
+
+@contextmanager
+def work_beside(out: Path, *, keep: bool = False) -> Iterator[Stages]:
+    """The work folder ``.NAME.work`` beside an output, for one process at a time.
+
+    It is removed when the block ends well. After an interruption it stays if it holds finished pieces, and a
+    message says that the same command resumes.
+    """
+    folder = _work_folder(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise explain_os_error(error, out) from None
+    lock = FileLock(folder / _LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise InputError(f"another process is writing {out}; wait for it or choose another output") from None
+    for left in out.absolute().parent.glob(f".{escape(out.name)}.????????.part"):  # a killed run's
+        shutil.rmtree(left, ignore_errors=True)
+    done = False
+    try:
+        yield Stages(folder)
+        done = True
+    finally:
+        useful = any(path.is_file() and path.name != _LOCK for path in folder.rglob("*"))
+        if useful and not done:
+            message(f"Finished work is kept in {folder}; the same command resumes from there")
+        if not useful or (done and not keep):
+            shutil.rmtree(folder, ignore_errors=True)
+        lock.release()
+
+
+def require_free(out: Path) -> None:
+    """Refuse an output folder that is not free, before any work is done."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file, not a folder; choose another folder")
+    if out.exists() and any(out.iterdir()):
+        # A run killed after its last step leaves a work folder that nobody needs. A running one needs it.
+        work = _work_folder(out)
+        if work.is_dir():
+            with suppress(Timeout), FileLock(work / _LOCK).acquire(timeout=0):
+                shutil.rmtree(work, ignore_errors=True)
+        raise InputError(f"{out} exists and is not empty; choose another folder or remove it first")
+
+
+def _work_folder(out: Path) -> Path:
+    out = out.absolute()
+    return out.with_name(f".{out.name}.work")
+
+
+@contextmanager
+def _one_at_a_time(path: Path, title: str) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        message(f"{title}: another process is making it; waiting")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class _Clock:
+    """Seconds of a block without those of the blocks inside it."""
+
+    def __init__(self, inner: list[float]) -> None:
+        self._inner, self._began = inner, time.perf_counter()
+        inner.append(0.0)
+
+    def stop(self) -> float:
+        passed = time.perf_counter() - self._began
+        inside = self._inner.pop()
+        self._inner[-1] += passed
+        return passed - inside

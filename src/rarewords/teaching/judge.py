@@ -1,0 +1,192 @@
+"""Does the model understand a word better with its vector than with its pieces?
+
+In held-out contexts of the word, content words near it are masked one at a time, and the log-probability of
+the true one is compared: once with the word's pieces, once with its vector. For words that WNLaMPro covers,
+the ranks of its targets are compared as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rarewords.errors import InputError
+from rarewords.lm import LanguageModel, Query
+from rarewords.probe.dataset import RELATIONS, Dataset
+from rarewords.probe.evaluate import EvalSettings, evaluate
+from rarewords.teaching.splits import Occurrence, Split
+from rarewords.tokens import WORD_SLOT
+from rarewords.vectors import WordVectors
+
+# Letters that are a word by themselves, not part of a hyphenation, a contraction or a number.
+_NEIGHBOUR = re.compile(r"(?<![\w'’-])[^\W\d_]{3,}(?![\w'’-])")
+# Text further away says little about the word and costs time.
+_CHARACTERS_AROUND = 160
+# English words that go with any word and say nothing about it.
+_NOT_CONTENT = """
+    about above after again against all also although always among and another any are around because been
+    before being below between both but can cannot could did does doing done down during each either else
+    even ever every few first for from further had has have having her here hers herself him himself his how
+    however into its itself just last least less like made make many may might more most much must near
+    neither never next nor not now off often once one only other others our ours out over own per perhaps
+    quite rather same several shall she should since some still such than that the their theirs them
+    themselves then there these they this those though three through thus too toward towards two under until
+    upon use used using usually very was were what when where whether which while who whom whose why will
+    with within without would yet you your yours
+"""
+_FUNCTION_WORDS = frozenset(_NOT_CONTENT.split())
+
+
+@dataclass(frozen=True)
+class MaskedNeighbour:
+    """A pattern with ``<W>`` for the word and ``_`` for its neighbour, and the neighbour's token."""
+
+    pattern: str
+    token: int
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Mean log-probability of the true neighbours of a word, with its pieces and with its vector.
+
+    :param contexts: held-out contexts that had a neighbour to mask; ``neighbours``: all neighbours masked.
+    """
+
+    contexts: int
+    neighbours: int
+    pieces: float
+    vector: float
+
+    @property
+    def gain(self) -> float:
+        """How much better (above 0) or worse the vector is, in nats per neighbour."""
+        return self.vector - self.pieces
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a learner made of one word.
+
+    :param vector: the vector to teach. *Shape:* (dim,)
+    :param fold_vectors: the vector that each fold of the split judges. *Shape:* (folds, dim)
+    :param context_share: how much of ``vector`` comes from contexts.
+    :param contexts: the number of contexts read for ``vector``.
+    """
+
+    split: Split
+    vector: np.ndarray
+    fold_vectors: np.ndarray
+    context_share: float
+    contexts: int
+
+
+def mask_neighbours(lm: LanguageModel, occurrence: Occurrence, most: int) -> list[MaskedNeighbour]:
+    """The content words nearest to the word that the model has as one piece, each masked once."""
+    cut_start = max(0, occurrence.start - _CHARACTERS_AROUND)
+    # An underscore or a slot in the text itself must not be taken for the pattern's own.
+    text = occurrence.sentence.replace("_", " ").replace(WORD_SLOT, " " * len(WORD_SLOT))
+    if lm.tokens.mask_token in text:
+        return []
+    text = text[cut_start : occurrence.end + _CHARACTERS_AROUND]
+    start, end = occurrence.start - cut_start, occurrence.end - cut_start
+    word = text[start:end].lower()
+    found = []
+    for match in _NEIGHBOUR.finditer(text):
+        name = match.group().lower() if lm.lower_case else match.group()
+        token = lm.whole_words.get(name)
+        if token is None or name.lower() in _FUNCTION_WORDS or name.lower() == word:
+            continue
+        distance = start - match.end() if match.start() < start else match.start() - end
+        if distance >= 0:
+            found.append((distance, match.span(), token))
+    return [
+        MaskedNeighbour(_pattern(text, (start, end), span), token) for _, span, token in sorted(found)[:most]
+    ]
+
+
+def _pattern(text: str, word: tuple[int, int], neighbour: tuple[int, int]) -> str:
+    ((a, b), first), ((c, d), second) = sorted([(word, WORD_SLOT), (neighbour, "_")])
+    return text[:a] + first + text[b:c] + second + text[d:]
+
+
+def judge(lm: LanguageModel, made: Sequence[Made], *, neighbours: int, slash: bool) -> list[Judgement | None]:
+    """Judge the vectors of each word; None if there is no neighbour to mask in its held-out contexts.
+
+    :param neighbours: mask at most this many in each context.
+    :param slash: judge ``word / <vector>``, as the model will be used.
+    """
+    before, after, tokens, owners = [], [], [], []
+    contexts = np.zeros(len(made), np.int64)
+    for number, one in enumerate(made):
+        for fold, vector in zip(one.split.folds, one.fold_vectors, strict=True):
+            for occurrence in fold.held_out:
+                found = mask_neighbours(lm, occurrence, neighbours)
+                contexts[number] += bool(found)
+                owners += [number] * len(found)
+                tokens += [masked.token for masked in found]
+                before += [Query(masked.pattern, one.split.word) for masked in found]
+                after += [Query(masked.pattern, one.split.word, vector, slash) for masked in found]
+    # All at once: queries of the same length are computed together.
+    pieces, vectors = lm.log_likelihood([*before, *after], [*tokens, *tokens]).reshape(2, -1)
+    judged: list[Judgement | None] = [None] * len(made)
+    for number in sorted(set(owners)):
+        own = np.array(owners) == number
+        means = [round(float(scores[own].mean()), 6) for scores in (pieces, vectors)]
+        judged[number] = Judgement(int(contexts[number]), int(own.sum()), *means)
+    return judged
+
+
+@dataclass(frozen=True)
+class RelationScore:
+    """WNLaMPro's mean reciprocal rank of one relation (or ``all``) with pieces and with vectors."""
+
+    relation: str
+    words: int
+    entries: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class RankChange:
+    """The rank of the best target of one entry of WNLaMPro, before and after; 0 is none among the answers."""
+
+    word: str
+    relation: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What WNLaMPro says about words; ``unmeasured`` tells why it says nothing."""
+
+    scores: tuple[RelationScore, ...] = ()
+    ranks: tuple[RankChange, ...] = ()
+    unmeasured: str = ""
+
+
+def probe_words(lm: LanguageModel, vectors: WordVectors, *, slash: bool) -> Probed:
+    """Probe the words that WNLaMPro covers, with their pieces and with their vectors."""
+    dataset = Dataset.load()
+    own = tuple(entry for entry in dataset if entry.word.text in vectors)
+    if not own:
+        return Probed(unmeasured="the dataset has none of the words")
+    chosen = Dataset(own, dataset.name)
+    try:
+        before = evaluate(lm, chosen, EvalSettings(method="pieces"))
+        after = evaluate(lm, chosen, EvalSettings(method="vectors", slash=slash), vectors=vectors)
+    except InputError as error:
+        return Probed(unmeasured=str(error))
+    scores = []
+    for relation in (*RELATIONS, "all"):
+        rows = before.chosen(relation)
+        if rows.any():
+            words = len({before.word[row] for row in rows.nonzero()[0].tolist()})
+            old, new = (round(float(result.reciprocal[rows].mean()), 4) for result in (before, after))
+            scores.append(RelationScore(relation, words, int(rows.sum()), old, new))
+    changes = zip(before.word, before.relation, before.rank.tolist(), after.rank.tolist(), strict=True)
+    return Probed(tuple(scores), tuple(RankChange(*change) for change in changes))

@@ -1,0 +1,182 @@
+"""What teaching did: which words, how each was judged, what the model answers now; and the model card."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rarewords.card import model_card
+from rarewords.report.tables import figure, markdown_table, relation_title
+from rarewords.teaching.judge import Judgement, Probed
+from rarewords.teaching.settings import TeachSettings
+from rarewords.vectors import WordVectors
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What is known about one word.
+
+    :param contexts: the number of contexts its vector was made from.
+    :param context_share: how much of the vector comes from the contexts; the rest comes from the spelling.
+    :param before: the model's first answers to ``a <W> is a kind of _.`` with the word's pieces.
+    :param after: the same with its vector.
+    :param judgement: None if nothing could be held out.
+    """
+
+    word: str
+    count: int
+    contexts: int
+    context_share: float
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    judgement: Judgement | None
+
+    @property
+    def worse(self) -> bool:
+        """Whether the vector does worse than the pieces on held-out contexts."""
+        return self.judgement is not None and self.judgement.gain < 0
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> Learned:
+        """Read what ``asdict`` gave."""
+        judgement = Judgement(**stored["judgement"]) if stored["judgement"] else None
+        answers = {name: tuple(stored[name]) for name in ("before", "after")}
+        return cls(**{**stored, **answers, "judgement": judgement})
+
+
+@dataclass(frozen=True)
+class Taught:
+    """The report of one teaching.
+
+    :param learner: what made the vectors: ``default``, ``am`` or the name of a folder.
+    :param words: the words the model was taught.
+    :param worse: words left out because their vector did worse than their pieces on held-out contexts (with
+        ``keep_all`` they are taught and also in ``words``).
+    :param refused: words that were not tried or got no vector, and why.
+    :param probed: what WNLaMPro says about the words taught.
+    """
+
+    folder: Path
+    model: str
+    learner: str
+    settings: TeachSettings
+    words: tuple[Learned, ...]
+    worse: tuple[Learned, ...]
+    refused: dict[str, str]
+    probed: Probed
+
+    @property
+    def unjudged(self) -> tuple[str, ...]:
+        """Words taught from text that left nothing to judge by."""
+        return tuple(word.word for word in self.words if word.judgement is None)
+
+    @property
+    def held_out(self) -> tuple[float, float] | None:
+        """Mean log-probability of true neighbours over the judged words taught, before and after."""
+        judged = [word.judgement for word in self.words if word.judgement is not None]
+        if not judged:
+            return None
+        before, after = np.mean([(one.pieces, one.vector) for one in judged], axis=0).tolist()
+        return before, after
+
+    @property
+    def fell(self) -> tuple[str, ...]:
+        """The relations of WNLaMPro whose score is lower than before."""
+        return tuple(score.relation for score in self.probed.scores if score.after < score.before)
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything but the place of the folder, so that the same teaching gives the same file."""
+        before, after = (round(one, 4) for one in self.held_out) if self.held_out else (None, None)
+        return {
+            "format": "rarewords.teaching/2",
+            "model": self.model,
+            "learner": self.learner,
+            "settings": asdict(self.settings),
+            "held_out": {"before": before, "after": after},
+            "wnlampro": {**asdict(self.probed), "fell": list(self.fell)},
+            "words": [asdict(word) for word in self.words],
+            "worse": [asdict(word) for word in self.worse],
+            "unjudged": list(self.unjudged),
+            "refused": dict(self.refused),
+        }
+
+
+_ROWS = 200
+
+
+def teaching_card(taught: Taught, vectors: WordVectors, ids: Mapping[str, int]) -> str:
+    """The README.md of the folder."""
+    settings = taught.settings
+    card = model_card(taught.model, vectors, ids, predictable=settings.predictable, slash=settings.slash)
+    sections = [card, _judged(taught), _probed(taught), _words(taught), _left_out(taught)]
+    return "\n".join(section for section in sections if section)
+
+
+def fell_line(taught: Taught) -> str:
+    """A warning about relations of WNLaMPro that got worse; empty if there are none."""
+    relations = ", ".join(relation_title(relation) for relation in taught.fell)
+    return f"WNLaMPro scores lower than before for: {relations}." if relations else ""
+
+
+def _judged(taught: Taught) -> str:
+    text = (
+        "## Before and after\n\nIn held-out contexts of each word, its neighbours were masked; the figure is "
+        "the mean log-probability of the true neighbour.\n\n"
+    )
+    if taught.held_out is None:
+        return text + "No word had enough contexts to be judged.\n"
+    before, after = taught.held_out
+    judged = len(taught.words) - len(taught.unjudged)
+    text += f"{judged:,} words judged: {before:.3f} with their pieces, {after:.3f} with their vectors.\n"
+    if taught.unjudged:
+        text += f"\nNot judged for lack of contexts: {', '.join(taught.unjudged)}.\n"
+    return text
+
+
+def _probed(taught: Taught) -> str:
+    if not taught.probed.scores:
+        return f"WNLaMPro was not measured: {taught.probed.unmeasured}.\n"
+    rows = [
+        [
+            relation_title(one.relation),
+            str(one.words),
+            str(one.entries),
+            figure(one.before),
+            figure(one.after),
+        ]
+        for one in taught.probed.scores
+    ]
+    table = markdown_table(["WNLaMPro", "words", "entries", "MRR before", "MRR after"], rows)
+    warning = f"\n{fell_line(taught)}\n" if taught.fell else ""
+    return f"The words that the WNLaMPro dataset covers:\n\n{table}{warning}"
+
+
+def _words(taught: Taught) -> str:
+    rows = []
+    for word in taught.words[:_ROWS]:
+        gain = f"{word.judgement.gain:+.3f}" if word.judgement else "–"
+        answers = [", ".join(one[:3]).replace("|", "\\|") for one in (word.before, word.after)]
+        rows.append([word.word, *answers, f"{word.count:,}", f"{word.contexts:,}", gain])
+    table = markdown_table(["word", "before", "after", "count", "contexts", "held-out gain"], rows, left=3)
+    more = f"\n… and {len(taught.words) - _ROWS:,} more.\n" if len(taught.words) > _ROWS else ""
+    about = "Answers to `a … is a kind of _`; the gain is that of the log-probability above."
+    return f"## Each word\n\n{about}\n\n{table}{more}"
+
+
+def _left_out(taught: Taught) -> str:
+    taught_anyway = ", taught anyway" if taught.settings.keep_all else ""
+    lines = [
+        f"- {word.word}: its vector does worse than its pieces ({word.judgement.gain:+.3f}){taught_anyway}"
+        for word in taught.worse
+        if word.judgement
+    ]
+    lines += [f"- {word}: {reason}" for word, reason in taught.refused.items()]
+    if not lines:
+        return ""
+    more = [f"- … and {len(lines) - _ROWS:,} more"] if len(lines) > _ROWS else []
+    title = "Words that do worse or are left out" if taught_anyway else "Words left out"
+    return f"## {title}\n\n" + "\n".join([*lines[:_ROWS], *more]) + "\n"

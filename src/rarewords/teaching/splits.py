@@ -1,0 +1,81 @@
+"""Which contexts of a word its vector is made from, and which are held out to judge it.
+
+No vector is judged on a context it was made from. For a word with n different contexts:
+
+- n >= 16: a quarter of them, at most ``held_out``, are held out and never used for the vector;
+- 2 <= n <= 15: a quarter would be too few to judge by. The contexts are divided into four folds (or n); each
+  is judged with a vector made from the others, and the vector that is taught is made from all;
+- n = 1: the word is taught without being judged, and the report says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rarewords.corpus.store import Store
+from rarewords.teaching.settings import TeachSettings
+
+_ENOUGH = 16
+_FOLDS = 4
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """A context and the characters of the word in it."""
+
+    sentence: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Contexts a vector is made from, and held-out ones that judge it; the two share none."""
+
+    contexts: tuple[str, ...]
+    held_out: tuple[Occurrence, ...]
+
+
+@dataclass(frozen=True)
+class Split:
+    """A word, the contexts its vector is made from, and the folds that judge it."""
+
+    word: str
+    count: int
+    contexts: tuple[str, ...]
+    folds: tuple[Fold, ...]
+
+    @property
+    def judged_as_taught(self) -> bool:
+        """Whether the fold's vector is the very one that is taught."""
+        return len(self.folds) == 1 and self.folds[0].contexts == self.contexts
+
+
+def split_words(store: Store, words: Mapping[str, int], settings: TeachSettings) -> list[Split]:
+    """The splits of words given with their counts; a store's sample of contexts is the same each time."""
+    wanted = settings.contexts + settings.held_out
+    splits = []
+    for word, count in words.items():
+        found: dict[str, Occurrence] = {}
+        # A sentence that has the word twice is two contexts; twice as many leave enough different ones.
+        for context in store.contexts(word, 2 * wanted):
+            found.setdefault(context.sentence, Occurrence(context.sentence, context.start, context.end))
+        splits.append(split_occurrences(word, count, list(found.values())[:wanted], settings))
+    return splits
+
+
+def split_occurrences(
+    word: str, count: int, occurrences: Sequence[Occurrence], settings: TeachSettings
+) -> Split:
+    """Divide the contexts of a word by the rule above."""
+    if len(occurrences) >= _ENOUGH:
+        kept = min(settings.held_out, len(occurrences) // 4)
+        contexts = tuple(one.sentence for one in occurrences[kept : kept + settings.contexts])
+        return Split(word, count, contexts, (Fold(contexts, tuple(occurrences[:kept])),))
+    occurrences = occurrences[: settings.contexts]
+    folds = []
+    for fold in range(min(_FOLDS, len(occurrences)) if len(occurrences) > 1 else 0):
+        others = tuple(one.sentence for place, one in enumerate(occurrences) if place % _FOLDS != fold)
+        folds.append(Fold(others, tuple(occurrences[fold::_FOLDS])))
+    return Split(word, count, tuple(one.sentence for one in occurrences), tuple(folds))

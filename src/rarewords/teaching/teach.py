@@ -1,0 +1,142 @@
+"""The main job: text in, a model that knows its words out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rarewords.corpus.build import build
+from rarewords.corpus.settings import CorpusSettings
+from rarewords.corpus.sources import find_sources, spool
+from rarewords.corpus.store import Store
+from rarewords.errors import InputError
+from rarewords.files import file_digest
+from rarewords.injection import inject, require_injectable, save_folder
+from rarewords.lm import LanguageModel
+from rarewords.models import DEFAULT_MODEL, load_pretrained, shown_name
+from rarewords.progress import message
+from rarewords.stages import Stages, key_of, require_free, work_beside
+from rarewords.teaching.judge import probe_words
+from rarewords.teaching.learning import learn, open_learner
+from rarewords.teaching.outcome import Taught, teaching_card
+from rarewords.teaching.scan import choose_words
+from rarewords.teaching.settings import TeachSettings
+from rarewords.teaching.splits import split_words
+from rarewords.vectors import WordVectors
+
+
+def teach(
+    texts: Sequence[str | Path],
+    out: str | Path,
+    *,
+    words: Sequence[str] | None = None,
+    model: str | Path | LanguageModel = DEFAULT_MODEL,
+    corpus: str | Path | None = None,
+    learner: str | Path | None = None,
+    settings: TeachSettings | None = None,
+    device: str = "auto",
+    field: str = "text",
+    workers: int | None = None,
+    keep_work: bool = False,
+) -> Taught:
+    """Teach a model the rare words of a text and save it as an ordinary Hugging Face folder.
+
+    After an interruption the same call resumes and makes the same folder.
+
+    :param texts: files, folders, patterns, ``-`` for standard input.
+    :param out: the new model's folder; must not exist or be empty.
+    :param words: the words to teach; by default the words of the text that the model splits into fragments.
+    :param model: ``default``, a folder, a hub name, or a model that is already loaded.
+    :param corpus: a store of the text, instead of ``texts``.
+    :param learner: a learner's folder, or ``am`` for the attentive mimicking model that ships; by default the
+        best learner for the model.
+    :param keep_work: keep the work folder, so that teaching again with other settings takes less time.
+    """
+    settings = (settings or TeachSettings()).with_rule(listed=words is not None)
+    out = Path(out)
+    lm = open_model(texts, out, model, corpus, settings, device)
+    reader = open_learner(lm, learner)
+    with work_beside(out, keep=keep_work) as stages:
+        store = open_store(texts, corpus, lm, settings, field, workers, stages)
+        chosen = choose_words(*store.counts(), lm.tokens, settings, words)
+        message(f"Words: {len(chosen.counts):,} to teach, {len(chosen.refused):,} refused")
+        lessons = learn(lm, reader, split_words(store, chosen.counts, settings), settings, stages)
+        kept = tuple(one for one in lessons.learned if settings.keep_all or not one.worse)
+        worse = tuple(one for one in lessons.learned if one.worse)
+        message(f"Vectors: {len(kept):,} words to teach, {len(worse):,} worse than their pieces")
+        if not kept:
+            raise InputError(
+                f"none of the {len(chosen.counts)} words does better with a vector than with its pieces, so "
+                "nothing was taught; give more text, or set keep_all = true (--settings) to teach them anyway"
+            )
+        name, words_kept = shown_name(lm.name), [one.word for one in kept]
+        made_from = {"model": name, "fingerprint": lm.fingerprint, "teaching": asdict(settings)}
+        vectors = WordVectors(words_kept, lessons.vectors.subset(words_kept).matrix, made_from)
+        taught = Taught(
+            folder=out,
+            model=name,
+            learner="default" if learner is None else Path(learner).name,
+            settings=settings,
+            words=kept,
+            worse=worse,
+            refused={**chosen.refused, **lessons.refused},
+            probed=probe_words(lm, vectors, slash=settings.slash),
+        )
+        _save(lm.name, vectors, taught)
+    return taught
+
+
+def open_model(
+    texts: Sequence[str | Path],
+    out: Path,
+    model: str | Path | LanguageModel,
+    corpus: str | Path | None,
+    settings: TeachSettings,
+    device: str,
+) -> LanguageModel:
+    """Check the arguments of :func:`teach` before any work, and load the model."""
+    require_free(out)
+    if bool(texts) == (corpus is not None):
+        raise InputError("give either text (files, folders or patterns) or a store with --corpus")
+    lm = model if isinstance(model, LanguageModel) else LanguageModel.from_pretrained(model, device=device)
+    require_injectable(lm.model, predictable=settings.predictable)
+    return lm
+
+
+def open_store(
+    texts: Sequence[str | Path],
+    corpus: str | Path | None,
+    lm: LanguageModel,
+    settings: TeachSettings,
+    field: str,
+    workers: int | None,
+    stages: Stages,
+) -> Store:
+    """The given store, or one made from the text in the work folder, with capitals as the model has them."""
+    if corpus is not None:
+        store = Store.open(corpus)
+        if store.settings.lower_case != lm.lower_case:
+            raise InputError(f"{corpus} and the model differ in lower-casing; build the store with --model")
+        return store
+    wanted = CorpusSettings(lower_case=lm.lower_case, words=settings.rule or "english")
+    files = spool(texts, stages.path / "spool")
+    contents = sorted(
+        [file_digest(source.path), source.format, source.compression, source.field]
+        for source in find_sources(files, field)
+    )
+    path = stages.path / f"store-{key_of(contents, wanted.to_dict())}"
+    if not path.exists():
+        build(files, path, wanted, field=field, workers=workers)
+    message("Corpus: done")
+    return Store.open(path)
+
+
+def _save(model: str, vectors: WordVectors, taught: Taught) -> None:
+    language_model, tokenizer = load_pretrained(model)
+    slash, predictable = taught.settings.slash, taught.settings.predictable
+    ids = inject(language_model, tokenizer, vectors, predictable=predictable, slash=slash).ids
+    card = teaching_card(taught, vectors, ids)
+    report = json.dumps(taught.as_json(), indent=1, ensure_ascii=False) + "\n"
+    save_folder(language_model, tokenizer, taught.folder, card=card, more={"teaching.json": report})

@@ -1,0 +1,72 @@
+"""``rarewords mimic train``."""
+
+import json
+
+import pytest
+
+from rarewords.mimic.attentive import AttentiveMimicking
+from rarewords.vectors import WordVectors
+from tests.cli.run import rarewords, refused
+
+
+@pytest.fixture
+def options(store, tmp_path):
+    (tmp_path / "few.toml").write_text("min_count = 300\ncopies_max = 1\nscale = 1.2\nseed = 3\n")
+    train = ["-q", "mimic", "train", "--corpus", store.path, "--out", tmp_path / "mimic", "--epochs", 1]
+    return [*train, "--settings", tmp_path / "few.toml"]
+
+
+def test_it_trains_what_infer_can_use(options, store, tmp_path):
+    done = rarewords(*options, "--without", "ota", "--without", "attention", "--json")
+    found = json.loads(done.stdout)
+    settings = found["settings"]
+    assert (settings["attention"], settings["form"], settings["scale"], settings["seed"]) == (
+        False,
+        True,
+        1.2,
+        3,
+    )
+    assert (settings["contexts_min"], settings["epochs"], len(found["history"])) == (8, 1, 1)
+    assert not list(tmp_path.glob(".mimic*"))  # nothing is left of the work folder
+    (tmp_path / "words.txt").write_text("city\nqzxqzx\n")
+    out = tmp_path / "v.safetensors"
+    infer = ["-q", "mimic", "infer", "--learner", tmp_path / "mimic", "--words", tmp_path / "words.txt"]
+    done = rarewords(*infer, "--corpus", store.path, "--out", out)
+    assert "qzxqzx: no context" in done.stderr
+    assert list(WordVectors.load(out)) == ["city"]
+    assert WordVectors.load(out).settings["mimic"]["scale"] == 1.2
+
+
+def test_a_training_interrupted_before_it_is_saved_is_not_repeated(options, tmp_path, monkeypatch):
+    monkeypatch.setattr(AttentiveMimicking, "save_pretrained", _interrupt)
+    rarewords(*options, "--without", "ota", code=130)
+    (checkpoint,) = (tmp_path / ".mimic.work").glob("training-*.safetensors")
+    trained = checkpoint.stat().st_mtime_ns
+    rarewords(*options, "--without", "ota", code=130)
+    assert checkpoint.stat().st_mtime_ns == trained
+    monkeypatch.undo()
+    assert "trained, epoch 1" in rarewords(*options, "--without", "ota").stdout
+    assert not (tmp_path / ".mimic.work").exists()
+
+
+def _interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
+def test_mistakes_are_named(options, store, tmp_path):
+    assert "give --targets" in refused(*options)
+    assert "--without ota ignores --targets" in refused(*options, "--without", "ota", "--targets", "x")
+    assert "not spelling" in refused(*options, "--without", "spelling")
+    assert "no mimic preset 'am+'" in refused(*options, "--without", "ota", "--preset", "am+")
+    assert "cannot both be off" in refused(
+        *options, "--without", "ota", "--without", "form", "--without", "context"
+    )
+    (tmp_path / "few.toml").write_text("colour = 1\n")
+    assert "unknown setting 'colour'" in refused(*options, "--without", "ota")
+    (tmp_path / "few.toml").write_text("")
+    (tmp_path / "mimic").mkdir()
+    (tmp_path / "mimic" / "x").write_text("")
+    assert "exists and is not empty" in refused(*options, "--without", "ota")
+    infer = ["-q", "mimic", "infer", "--learner", tmp_path, "--words", tmp_path / "mimic" / "x"]
+    (tmp_path / "mimic" / "x").write_text("kumquat\n")
+    assert "is not a mimic model" in refused(*infer, "--corpus", store.path, "--out", tmp_path / "v")

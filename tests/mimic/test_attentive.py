@@ -1,0 +1,181 @@
+"""Attentive mimicking on real text with the bundled model: it learns, resumes, infers, saves and loads."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from rarewords import InputError, WordVectors, build_store
+from rarewords.corpus.settings import CorpusSettings
+from rarewords.mimic.attentive import AttentiveMimicking
+from rarewords.mimic.batches import PreparedContexts
+from rarewords.mimic.ngrams import NgramTable
+from rarewords.mimic.readings import KnownWords, lengthened
+from rarewords.mimic.settings import preset
+
+SETTINGS = preset("am+context", min_count=20, epochs=2, held_out=0.1)
+
+
+@pytest.fixture(scope="module")
+def mimic(lm, store):
+    return AttentiveMimicking.fit(lm, store, None, SETTINGS)
+
+
+def test_training_lowers_the_loss_and_predicts_held_out_words(lm, mimic):
+    first, last = mimic.history
+    assert last.loss < first.loss
+    # Better than predicting the mean embedding every time.
+    matrix = lm.embeddings[list(lm.whole_words.values())]
+    blind = torch.nn.functional.cosine_similarity(matrix, matrix.mean(0)[None]).mean()
+    assert last.held_out_cosine > blind + 0.03
+    assert 0 < last.context_share < 1
+
+
+def test_an_interrupted_training_ends_with_the_same_weights_and_history(lm, store, mimic, tmp_path):
+    def stop(report, _):
+        raise KeyboardInterrupt(report.epoch)
+
+    with pytest.raises(KeyboardInterrupt):
+        AttentiveMimicking.fit(lm, store, None, SETTINGS, work=tmp_path, after_epoch=stop)
+    (checkpoint,) = tmp_path.iterdir()
+    begun, epochs = checkpoint.stat().st_mtime_ns, []
+    options = {"work": tmp_path, "after_epoch": lambda report, _: epochs.append(report.epoch)}
+    resumed = AttentiveMimicking.fit(lm, store, None, SETTINGS, **options)
+    assert epochs == [2]  # the first was not trained again
+    assert checkpoint.stat().st_mtime_ns > begun
+    state = resumed.model.state_dict()
+    assert set(state) == set(mimic.model.state_dict())
+    for name, value in mimic.model.state_dict().items():
+        assert torch.equal(value, state[name]), name
+    histories = [[replace(one, examples_per_second=0) for one in made.history] for made in (mimic, resumed)]
+    assert histories[0] == histories[1]
+    AttentiveMimicking.fit(lm, store, None, replace(SETTINGS, seed=1, epochs=1), work=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2  # another training has another checkpoint
+
+
+def test_a_sentence_is_read_alike_from_text_and_from_a_store(mimic, tmp_path):
+    long = [
+        " ".join(f"the {one} city, {year} (near it)" for year in range(1960, 1975))
+        for one in ("old", "new", "red")
+    ]
+    sentences = [
+        "A kumquat is a small fruit, and a kumquat tree is a small tree.",
+        " kumquat ".join(long),
+        "The Kumquat grows in China; it is 4 metres tall!",
+        "Dr. Green's kumquat-like fruit is not a kumquat",
+    ]
+    (tmp_path / "text.txt").write_text("\n".join(sentences))
+    store = build_store([tmp_path / "text.txt"], tmp_path / "store", CorpusSettings(), workers=1)
+    many = mimic.infer_words(["kumquat"], store)
+    assert many.contexts.tolist() == [5]  # of the long sentence two, with different windows
+    one = mimic.infer("kumquat", sentences)
+    np.testing.assert_allclose(one.vector, many.vectors["kumquat"], atol=1e-6)
+    assert one.context_share == pytest.approx(float(many.context_share[0]), abs=1e-6)
+    again = mimic.infer("kumquat", [*sentences, sentences[1], "zzyzx kumquat"])
+    np.testing.assert_allclose(again.vector, one.vector, atol=1e-6)
+    assert again.weights == pytest.approx(
+        [one.weights[0], one.weights[1] / 2, *one.weights[2:], one.weights[1] / 2, 0], abs=1e-6
+    )
+    assert sum(again.weights) == pytest.approx(1, abs=1e-6)
+    last = mimic.infer("kumquat", [sentences[1].rsplit(" kumquat", 1)[0]])
+    assert not np.allclose(last.vector, mimic.infer("kumquat", [sentences[1]]).vector, atol=1e-4)
+
+
+def test_punctuation_and_numbers_are_words_of_a_context(lm, store, mimic):
+    plain, marked = ["a kumquat or lime"], ["a kumquat (1984), or lime"]
+    assert not np.allclose(mimic.infer("kumquat", plain).vector, mimic.infer("kumquat", marked).vector)
+    without = AttentiveMimicking.fit(
+        lm, store, None, preset("am", min_count=300, epochs=1, punctuation=False)
+    )
+    found = [without.infer("kumquat", one).vector for one in (plain, marked)]
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+
+
+def test_saved_and_loaded_it_infers_the_same_and_packed_nearly_so(lm, store, tmp_path):
+    rng = np.random.default_rng(0)
+    targets = WordVectors(
+        ["unicycles", "kumquats"], rng.normal(size=(2, lm.dim)), {"fingerprint": lm.fingerprint}
+    )
+    mimic = AttentiveMimicking.fit(lm, store, targets, preset("am+context", min_count=100, epochs=1))
+    words = ["kumquat", "astronomical", "photosynthesis", "unicycles"]
+    before = mimic.infer_words(words, store).vectors.matrix
+    folders = tmp_path / "full", tmp_path / "packed"
+    mimic.save_pretrained(folders[0])
+    mimic.save_pretrained(folders[1], packed=True)
+    full, packed = (AttentiveMimicking.from_pretrained(folder, lm) for folder in folders)
+    np.testing.assert_array_equal(full.infer_words(words, store).vectors.matrix, before)
+    assert (full.key, full.history, full.settings) == (mimic.key, mimic.history, mimic.settings)
+    assert full.targets.words == targets.words
+    assert packed.key != full.key != full.with_scale(1.5).key
+    near = packed.infer_words(words, store).vectors.matrix
+    lengths = np.linalg.norm(near, axis=1) * np.linalg.norm(before, axis=1)
+    assert ((near * before).sum(1) / lengths).min() > 0.99
+    sizes = [sum(path.stat().st_size for path in folder.iterdir()) for folder in folders]
+    assert sizes[1] < 0.35 * sizes[0]
+
+
+def test_a_word_uses_what_it_has_and_is_refused_by_name_if_it_has_nothing(mimic, store):
+    done = mimic.infer_words(["qzxqzx", "walkingly", "astronomical"], store)
+    assert list(done.refused) == ["qzxqzx"]
+    assert (done.contexts[0], done.context_share[0]) == (0, 0)
+    with pytest.raises(InputError, match="'qzxqzx': no context"):
+        mimic.infer("qzxqzx")
+    assert 0 < mimic.infer("qzxqzx", ["the qzxqzx is a small green fruit"]).context_share < 1
+    with pytest.raises(InputError, match="does not contain the word 'kumquat'"):
+        mimic.infer("kumquat", ["a sentence about limes"])
+
+
+def test_without_form_a_word_without_contexts_gets_the_zero_vector(lm, store):
+    mimic = AttentiveMimicking.fit(lm, store, None, preset("am", form=False, min_count=300, epochs=1))
+    done = mimic.infer_words(["walkingly", "city"], store)
+    assert done.refused == {}
+    assert np.abs(done.vectors["walkingly"]).max() == 0 < np.abs(done.vectors["city"]).max()
+    assert mimic.infer("walkingly").vector.tolist() == [0] * lm.dim
+
+
+def test_ngrams_are_counted_over_all_frequent_words_of_the_text(lm, store):
+    settings = preset("am", context=False, min_count=5, epochs=1, copies_max=1)
+    mimic = AttentiveMimicking.fit(lm, store, None, settings, contexts=1)
+    frequent, _ = store.counts(5)
+    learned = [word for word in frequent if word in lm.whole_words]
+    assert mimic.table.known == NgramTable.from_words(frequent, threshold=4).known
+    # Words of several pieces have no target here; they are not learned, but counted.
+    assert len(mimic.table) > len(NgramTable.from_words(learned, threshold=4))
+
+
+def test_prepared_contexts_give_the_same(store, mimic):
+    words = ["city", "kumquat", "astronomical"]
+    prepared = PreparedContexts(store, ["river", *words], 5)
+    found = mimic.infer_words(words, store, prepared=prepared).vectors.matrix
+    np.testing.assert_allclose(found, mimic.infer_words(words, store, contexts=5).vectors.matrix, atol=1e-6)
+    assert not np.allclose(found, mimic.infer_words(words, store).vectors.matrix, atol=1e-3)
+
+
+def test_vectors_are_brought_to_a_length_and_keep_their_direction(lm, mimic, store):
+    words, known = ["city", "kumquat", "televission"], KnownWords.of(lm)
+    plain = mimic.infer_words(words, store).vectors
+    scaled = mimic.with_scale(1.4)
+    longer = scaled.infer_words(words, store).vectors
+    matrix = torch.from_numpy(longer.matrix)
+    assert torch.allclose((matrix - known.mean).norm(dim=1), torch.tensor(1.4 * known.spread), rtol=1e-4)
+    assert torch.allclose(
+        known.directions(matrix), known.directions(torch.from_numpy(plain.matrix)), atol=1e-4
+    )
+    assert longer.settings["mimic"]["scale"] == 1.4
+    np.testing.assert_allclose(lengthened(lm, plain, 1.4).matrix, longer.matrix, atol=1e-5)
+    restored = scaled.with_scale(0).infer("city", ["The city is old."]).vector
+    np.testing.assert_allclose(restored, mimic.infer("city", ["The city is old."]).vector)
+    with pytest.raises(InputError, match="scale must be at least 0"):
+        mimic.with_scale(-1)
+
+
+def test_targets_of_another_model_and_too_few_words_are_refused(lm, store):
+    wrong = WordVectors(["kumquat"], np.ones((1, 768), np.float32))
+    with pytest.raises(InputError, match="size 768"):
+        AttentiveMimicking.fit(lm, store, wrong, SETTINGS)
+    other = WordVectors(["kumquat"], np.ones((1, 384), np.float32), {"fingerprint": "0123"})
+    with pytest.raises(InputError, match="made for another model"):
+        AttentiveMimicking.fit(lm, store, other, SETTINGS)
+    with pytest.raises(InputError, match="have a vector to mimic"):
+        AttentiveMimicking.fit(lm, store, None, preset("am", min_count=10**9))

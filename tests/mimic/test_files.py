@@ -1,0 +1,93 @@
+"""Files of a mimic model, and the model that ships for the bundled language model."""
+
+import json
+
+import pytest
+import torch
+
+from rarewords import InputError, Query, WordVectors
+from rarewords.mimic.attentive import AttentiveMimicking
+from rarewords.mimic.readings import KnownWords
+from rarewords.mimic.settings import bundled_mimic, load_tensors, save_tensors
+from tests.cli.run import rarewords, refused
+
+
+@pytest.fixture(scope="module")
+def mimic(lm):
+    return AttentiveMimicking.from_pretrained(bundled_mimic(lm.fingerprint), lm)
+
+
+def test_a_misspelling_lies_beside_what_was_meant(lm, mimic):
+    known = KnownWords.of(lm)
+    meant = {"televission": "television", "goverment": "government", "univerrsity": "university"}
+    for word, right in meant.items():
+        direction = known.directions(torch.from_numpy(mimic.infer(word).vector)[None])
+        near = (known.directions(known.embeddings) @ direction[0]).topk(5).indices
+        assert right in {lm.tokenizer.convert_ids_to_tokens(int(known.ids[row])) for row in near}
+
+
+def test_sentences_say_what_an_invented_word_means(lm, mimic):
+    sentences = [
+        "The recipe needs sugar, butter, a blimpet and two apples.",
+        "Slice the blimpet and the lemon and add honey to the fruit salad.",
+        "Orange, peach and blimpet trees grow in the orchard.",
+    ]
+    made = mimic.infer("blimpet", sentences)
+    assert made.context_share > 0.4
+    assert abs(sum(made.weights) - 1) < 1e-4
+    pattern = "<W> and _ ."
+    before, after = (lm.fill([Query(pattern, "blimpet", v)], top_k=20).words(0) for v in (None, made.vector))
+    food = {
+        "apple",
+        "apples",
+        "fruit",
+        "orange",
+        "lemon",
+        "sugar",
+        "butter",
+        "honey",
+        "tomato",
+        "juice",
+        "corn",
+    }
+    assert len(food & set(after)) > len(food & set(before))
+
+
+def test_a_folder_of_the_first_format_has_no_punctuation_and_other_formats_are_refused(lm, mimic, tmp_path):
+    assert (mimic.settings.punctuation, mimic.settings.scale) == (False, 1.4)
+    assert len(mimic.history) == mimic.settings.epochs
+    with pytest.raises(InputError, match="is not a mimic model; make one"):
+        AttentiveMimicking.from_pretrained(tmp_path, lm)
+    mimic.save_pretrained(tmp_path / "new")
+    config = json.loads((tmp_path / "new" / "config.json").read_text())
+    for changes, message in (
+        ({"format": "rarewords.mimic/9"}, "not a mimic model of this version"),
+        ({"fingerprint": "0123"}, "was trained for the model default, not for default"),
+    ):
+        (tmp_path / "new" / "config.json").write_text(json.dumps({**config, **changes}))
+        with pytest.raises(InputError, match=message):
+            AttentiveMimicking.from_pretrained(tmp_path / "new", lm)
+
+
+def test_packed_tensors_differ_by_less_than_half_a_step(tmp_path):
+    torch.manual_seed(0)
+    tensors = {"matrix": torch.randn(20, 30), "vector": torch.randn(30), "row": torch.randn(1, 30)}
+    save_tensors(tmp_path / "packed.safetensors", tensors, packed=True)
+    found = load_tensors(tmp_path / "packed.safetensors")
+    assert torch.equal(found["vector"], tensors["vector"])
+    assert torch.equal(found["row"], tensors["row"])
+    steps = tensors["matrix"].abs().amax(1, keepdim=True) / 127
+    assert ((found["matrix"] - tensors["matrix"]).abs() / steps).max() < 0.6
+    assert not torch.equal(found["matrix"], tensors["matrix"])
+
+
+def test_the_command_uses_it_and_says_whom_it_is_for(store, tmp_path):
+    words, out = tmp_path / "words.txt", tmp_path / "am.safetensors"
+    words.write_text("kumquat\ntelevission\ncity\n")
+    infer = ["mimic", "infer", "--words", words, "--corpus", store.path, "--out", out]
+    done = rarewords("-q", *infer, "--am", "--json")
+    assert [one["word"] for one in json.loads(done.stdout)["words"]] == ["kumquat", "televission", "city"]
+    assert WordVectors.load(out).settings["mimic"]["scale"] > 1
+    assert "use one of them" in refused("-q", *infer, "--am", "--learner", tmp_path)
+    with pytest.raises(InputError, match="is for the bundled language model only"):
+        bundled_mimic("0" * 16)

@@ -1,0 +1,44 @@
+"""Character n-grams and their table."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rarewords import InputError
+from rarewords.corpus.columns import offsets
+from rarewords.mimic.ngrams import Bags, NgramTable, ngrams
+from tests.mimic import literal
+
+
+@given(st.text("abcde", min_size=1, max_size=12), st.integers(1, 4), st.integers(0, 3))
+def test_ngrams_are_all_substrings_of_the_marked_word(word, shortest, more):
+    longest = shortest + more
+    marked = f"^{word}$"
+    found = ngrams(word, shortest, longest)
+    assert all(gram in marked and shortest <= len(gram) <= longest for gram in found)
+    assert len(found) == sum(max(0, len(marked) - n + 1) for n in range(shortest, longest + 1))
+
+
+def test_the_papers_ngrams_have_3_to_5_characters():
+    assert ngrams("cat") == ["^ca", "cat", "at$", "^cat", "cat$", "^cat$"]
+    assert ngrams("cat") == literal.ngrams("cat")
+
+
+def test_the_table_keeps_ngrams_that_four_words_contain_and_knows_the_rest_as_one():
+    words = ["cats", "cat", "catcatcat", "rats"]
+    assert NgramTable.from_words(words).known == []  # three words contain "cat", however often
+    table = NgramTable.from_words([*words, "concat"])
+    assert table.known == ["cat"]
+    assert len(table) == 2
+    assert table.bags(["cat", "x"]).numbers.tolist() == [0, 1, 0, 0, 0, 0, 0]
+    assert table.bags(["cat", "x"]).starts.tolist() == [0, 6, 7]
+    limited = NgramTable.from_words(words, threshold=1, limit=3)
+    assert limited.known == ["^ca", "^cat", "cat"]  # three words each
+    with pytest.raises(InputError, match="lists an n-gram twice"):
+        NgramTable(["cat", "cat"])
+
+
+def test_bags_are_taken_in_any_order():
+    bags = Bags(np.array([7, 8, 9, 1]), offsets(np.array([2, 1, 1]))).take(np.array([2, 0]))
+    assert (bags.numbers.tolist(), bags.starts.tolist()) == ([1, 7, 8], [0, 1, 3])

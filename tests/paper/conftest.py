@@ -1,0 +1,35 @@
+"""One small real run of all parts with two seeds, made once and looked at by many tests."""
+
+from dataclasses import replace
+
+import pytest
+
+from rarewords.paper.run import reproduce
+from rarewords.paper.settings import SAMPLES, ReproduceSettings
+
+# As the sample "tiny", with less to approximate: the suite runs it more than once.
+SMALL = replace(
+    SAMPLES["tiny"],
+    name="small",
+    curve_words=4,
+    curve_steps=12,
+    dev_entries=6,
+    test_entries=6,
+    smallest_cell=1,
+    targets=6,
+    ota_steps=2,
+    contexts=5,
+    min_count=60,
+)
+
+
+@pytest.fixture(scope="session")
+def settings():
+    return ReproduceSettings(replace(SMALL, seeds=2))
+
+
+@pytest.fixture(scope="session")
+def done(lm, store, settings, tmp_path_factory):
+    """All parts: the folder, and what was returned."""
+    folder = tmp_path_factory.mktemp("all") / "out"
+    return folder, reproduce(lm, store, folder, settings=settings)

@@ -1,0 +1,35 @@
+"""Verdicts and tests of the paper's conclusions."""
+
+import pytest
+
+from rarewords.paper.part import Check, Claim, SignTest, counted, p_text
+
+
+def _claim(*holds):
+    return Claim("s", "n", "t", tuple(Check(f"check {number}", one) for number, one in enumerate(holds)))
+
+
+def test_a_claim_is_seen_if_every_check_holds_and_in_part_if_some_do():
+    claims = [_claim(True, True), _claim(True, False), _claim(False), _claim()]
+    assert [claim.verdict for claim in claims] == ["seen", "seen in part", "not seen", "not tested"]
+    assert counted(claims) == {"seen": 1, "seen in part": 1, "not seen": 1, "not tested": 1}
+    assert [claim.evidence for claim in claims] == [
+        "2 of 2 hold, for example check 0",
+        "1 of 2 hold; not check 1",
+        "check 0",
+        "no entries to test it on",
+    ]
+
+
+def test_a_sign_test_needs_significance_and_the_right_direction():
+    assert SignTest(8, 2).p == pytest.approx(0.109375)
+    assert [SignTest(*one).better for one in ((8, 2), (20, 2), (2, 20), (0, 0))] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_numbers_for_readers():
+    assert [p_text(p) for p in (0.0123, 0.0001, 1.0)] == ["p = .012", "p < .001", "p = 1.000"]

@@ -1,0 +1,40 @@
+"""The development measure of one-token approximation."""
+
+import numpy as np
+import pytest
+
+from rarewords import InputError
+from rarewords.ota.settings import OtaSettings
+from rarewords.paper.parts.ota import marks_up_to, measure, nearer, one_piece_words
+
+
+def test_the_choice_of_words_depends_on_the_seed_alone(lm):
+    words = one_piece_words(lm, 12, seed=0)
+    assert words == one_piece_words(lm, 12, seed=0)
+    assert words != one_piece_words(lm, 12, seed=1)
+    assert words[:5] == one_piece_words(lm, 5, seed=0)
+    with pytest.raises(InputError, match="cannot be chosen"):
+        one_piece_words(lm, 10**6, seed=0)
+
+
+def test_distances_fall_from_one(lm):
+    assert marks_up_to(250) == (1, 10, 100, 200, 250)
+    words = one_piece_words(lm, 8, seed=0)
+    curve = measure(lm, words, OtaSettings.preset("paper", steps=30), label="test")
+    assert curve.marks == (0, 1, 10, 30)
+    assert curve.distances.shape == (4, 8)
+    assert curve.means[0] == 1.0
+    assert curve.means[0] > curve.means[1] > curve.means[2] > curve.means[3]
+    assert curve.best == 3
+
+
+def test_the_start_does_not_know_the_answer(lm):
+    """A start from the mean of the pieces would be the embedding itself."""
+    curve = measure(lm, one_piece_words(lm, 4, seed=0), OtaSettings.preset("fast", steps=2), label="test")
+    assert curve.means[0] == 1.0
+    assert curve.means[-1] > 0.1
+
+
+def test_words_are_counted_for_the_nearer_curve():
+    test = nearer(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.2, 0.1, 0.4, 0.4]))
+    assert (test.wins, test.losses) == (2, 1)

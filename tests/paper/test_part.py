@@ -1,0 +1,80 @@
+"""Results over seeds, and results as JSON."""
+
+import json
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from rarewords.paper.part import OverSeeds, from_json, to_json
+from rarewords.probe.result import ProbeResult
+
+
+def result(ranks, label="one", relations=None, counts=None):
+    """A result with given ranks; hits do not matter here."""
+    size, zeros = len(ranks), np.zeros(len(ranks), dtype=np.int64)
+    ids = [f"e{number}" for number in range(size)]
+    return ProbeResult(
+        {"label": label, "dataset": "d", "set": "all"},
+        ids,
+        ids,
+        relations or ["hypernym", "antonym"] * (size // 2),
+        np.array(ranks),
+        zeros,
+        zeros,
+        np.array(counts if counts is not None else [0] * size),
+    )
+
+
+def test_seeds_are_averaged_entry_by_entry():
+    compared = OverSeeds.of([[result([4] * 20)], [result([1] * 20, "AM"), result([2] * 20, "AM")]])
+    cell = compared.mean.cell("all", "rare")
+    assert cell.cells[1].mrr.mean == pytest.approx(0.75)
+    assert compared.mean.labels == ("one", "AM")
+    assert compared.cell(0) == ".250"
+    assert compared.cell(1) == ".750\\* ± .354"
+    assert compared.cell(1, "corruption") == "–"
+    assert "Means of 2 seeds" in compared.about
+    assert "One seed" in OverSeeds.of([[result([4] * 4)], [result([4] * 4)]]).about
+
+
+def test_a_change_must_be_significant_and_the_same_in_every_seed():
+    pieces, better, worse = result([4] * 20), result([1] * 20), result([9] * 20)
+    agree = OverSeeds.of([[pieces], [better, better]]).change()
+    assert agree.holds
+    assert agree.text == "all: .250 → 1.000 (+.750, p < .001, n = 20, 2 of 2 seeds)"
+    split = OverSeeds.of([[pieces], [better, worse]]).change()  # better in the mean, but not in both
+    assert not split.holds
+    assert "1 of 2 seeds" in split.text
+    assert not OverSeeds.of([[result([4] * 4)], [result([1] * 4)]]).change().holds  # too few entries
+    single = OverSeeds.of([[pieces], [worse]])
+    assert not single.change().holds
+    assert single.change(better=False).holds
+    assert "one seed" in single.change().text
+
+
+@dataclass(frozen=True)
+class Inner:
+    value: float
+
+
+@dataclass(frozen=True)
+class Outer:
+    one: Inner
+    several: tuple[Inner, ...]
+    named: dict[str, tuple[float, ...]]
+    perhaps: int | None
+    text: str
+
+
+def test_results_come_back_from_json_as_they_were():
+    outer = Outer(Inner(0.1), (Inner(1.5), Inner(2.0)), {"rare": (1.0, 2.0), "all": ()}, None, "x")
+    stored = json.loads(json.dumps(to_json(outer)))
+    found = from_json(Outer, stored)
+    assert found == outer
+    assert list(found.named) == ["rare", "all"]
+    assert math.isnan(from_json(Inner, to_json(Inner(math.nan))).value)
+    assert to_json(Inner(math.nan)) == {"value": None}
+    compared = OverSeeds.of([[result([4, 3])], [result([1, 2])]])
+    assert to_json(from_json(OverSeeds, to_json(compared))) == to_json(compared)

@@ -1,0 +1,175 @@
+"""A run of all parts: its results, resuming, and a second run."""
+
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from rarewords import InputError, WordVectors
+from rarewords.paper import published
+from rarewords.paper.experiment import Experiment
+from rarewords.paper.part import to_json
+from rarewords.paper.run import PARTS, check_parts, reproduce
+from rarewords.paper.settings import CONFIGURATIONS
+from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
+from rarewords.probe.result import ProbeResult
+from rarewords.stages import Stages
+
+
+def test_every_part_has_results_of_the_right_shape(done, settings):
+    parts = done[1].parts
+    assert list(parts) == list(PARTS)
+    ota = parts["ota"]
+    assert ota.marks == (0, 1, 10, 12)
+    for frame in ("static", "random"):
+        # Twelve steps from nowhere come nearer.
+        assert ota.means[frame][-1] < ota.means[frame][0] == 1.0
+    comparison = parts["methods"].comparison
+    assert comparison.labels == ("OTA", "pieces", "FIRST", "LAST", "AVG")
+    assert [comparison.cell("all", band).band for band in BANDS] == list(BANDS)
+    heatmap = parts["heatmap"]
+    assert np.array(heatmap.cells).shape == (len(heatmap.ranks), len(heatmap.counts))
+    ablation = parts["ablation"]
+    assert list(ablation.against_am) == list(CONFIGURATIONS)
+    assert all(len(found) == len(settings.sample.epochs) for found in ablation.against_am.values())
+    shares = ablation.context_share
+    assert set(shares["no-form"]) == {1.0}
+    assert set(shares["no-context"]) == {0.0}
+    assert all(0 < share < 1 for share in shares["am"])
+    main, beyond = parts["main"], parts["beyond"]
+    assert main.vectors.mean.labels == ("pieces", "AM+context")
+    assert len(main.vectors.seeds) == settings.sample.seeds == 2
+    assert {cell.relation for cell in main.vectors.mean.cells} == {*RELATIONS, "all"}
+    assert beyond.compared.mean.labels == ("pieces", "AM+context", "WordLearner")
+    # The same entries as in the main table, so the same figures for what both have.
+    for one, other in zip(main.vectors.mean.cells, beyond.compared.mean.cells, strict=True):
+        assert one.cells == other.cells[:2]
+    queries = parts["examples"].queries
+    assert [one.word for one in queries] == [one[0] for one in published.EXAMPLES]
+    assert all(list(one.ours) == ["pieces", "AM+context, seed 0", "AM+context, seed 1"] for one in queries)
+
+
+def test_seeds_differ_and_their_mean_is_shown(done):
+    main = done[1].parts["main"].vectors
+    by_seed = [seed.cell().cells[1].mrr.mean for seed in main.seeds]
+    assert by_seed[0] != by_seed[1]
+    assert main.mean.cell().cells[1].mrr.mean == pytest.approx(np.mean(by_seed))
+    assert [seed.cell().cells[0] for seed in main.seeds] == [main.mean.cell().cells[0]] * 2
+
+
+def test_the_mixture_takes_each_entry_from_one_of_the_two(done):
+    folder, found = done
+    pieces, vectors, mixed = (
+        ProbeResult.load(folder / "results" / f"main-{name}.json.gz")
+        for name in ("pieces", "am+context-0", "mixed-0")
+    )
+    assert set(found.parts["main"].dev) == set(RELATIONS)
+    same = (mixed.rank == pieces.rank) | (mixed.rank == vectors.rank)
+    assert same.all()
+
+
+def test_words_of_one_piece_keep_their_answers(done, lm):
+    folder, _ = done
+    pieces, first = (
+        ProbeResult.load(folder / "results" / f"methods-{name}.json.gz") for name in ("pieces", "first")
+    )
+    single = np.array([len(ids) == 1 for ids in lm.tokens.pieces_of(list(pieces.word))])
+    assert single.any()
+    np.testing.assert_array_equal(pieces.rank[single], first.rank[single])
+    assert (pieces.rank[~single] != first.rank[~single]).any()
+
+
+def test_without_form_a_word_without_contexts_is_probed_with_the_zero_vector(done, store):
+    stage = next(done[0].glob("stages/training-am-minus-form-seed-0-*"))
+    vectors = WordVectors.load(stage / "epoch-2.safetensors")
+    absent = [word for word in vectors if not store.count(word)]
+    assert absent
+    assert not vectors.subset(absent).matrix.any()
+    result = ProbeResult.load(done[0] / "results" / "ablation-no-form-2-0.json.gz")
+    pieces = ProbeResult.load(done[0] / "results" / "methods-pieces.json.gz")
+    own = dict(zip(pieces.id, pieces.rank, strict=True))
+    changed = [
+        word for one, word, rank in zip(result.id, result.word, result.rank, strict=True) if rank != own[one]
+    ]
+    assert set(changed) & set(absent)
+
+
+def test_conclusions_follow_from_the_results(done):
+    claims = {claim.statement: claim for claim in done[1].claims}
+    assert len(claims) == len(done[1].claims) == 21
+    assert all(claim.published and claim.test for claim in claims.values())
+    ota = done[1].parts["ota"]
+    claim = claims["The difference between the two at their best is significant."]
+    assert (claim.verdict == "seen") == ota.at_best.better
+
+
+def test_a_second_run_gives_the_same_tables_and_reuses_stages(done, lm, store, settings, tmp_path):
+    folder, found = done
+    again = reproduce(lm, store, tmp_path / "again", parts=["methods", "ota"], settings=settings)
+    assert list(again.parts) == ["ota", "methods"]
+    for name, part in again.parts.items():
+        assert to_json(part) == to_json(found.parts[name])
+    stages = {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir()}
+    resumed = reproduce(lm, store, folder, parts=["main"], settings=settings)
+    assert list(resumed.parts) == list(found.parts)  # parts of the earlier run are in the report as well
+    assert to_json(resumed.parts["main"]) == to_json(found.parts["main"])
+    assert {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir()} == stages
+    assert "earlier run" in (folder / "report.md").read_text("utf-8")
+
+
+def test_an_interrupted_run_resumes_and_ends_the_same(done, lm, store, settings, tmp_path, monkeypatch):
+    real = Experiment.probe
+
+    def stop(self, label, **options):
+        if label == "LAST":
+            raise KeyboardInterrupt
+        return real(self, label, **options)
+
+    monkeypatch.setattr(Experiment, "probe", stop)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(lm, store, tmp_path, parts=["methods"], settings=settings)
+    assert not (tmp_path / "report.html").exists()
+    monkeypatch.setattr(Experiment, "probe", real)
+    resumed = reproduce(lm, store, tmp_path, parts=["methods"], settings=settings)
+    assert to_json(resumed.parts["methods"]) == to_json(done[1].parts["methods"])
+    text = (tmp_path / "report.md").read_text("utf-8")
+    assert re.search(r"Probing with FIRST +\| +[\d.]+ \| +earlier run", text)
+    assert re.search(r"Probing with LAST +\| +[\d.]+ \| +this run", text)
+
+
+def test_cached_targets_are_used(done, lm, store, settings, tmp_path):
+    stage = next(done[0].glob("stages/one-token-approximation-*"))
+    ready = WordVectors.load(stage / "vectors.safetensors")
+    given = ready.subset(list(ready.words)[1:])
+    made = Experiment(lm, store, Dataset.load(), settings, Stages(tmp_path), given).approximations
+    assert set(made.words) == set(ready.words)
+    (stage,) = tmp_path.glob("one-token-approximation-*")
+    assert list(WordVectors.load(stage / "vectors.safetensors")) == [ready.words[0]]
+    np.testing.assert_allclose(made[ready.words[0]], ready[ready.words[0]], atol=1e-5)
+    other = WordVectors(["kumquat"], np.ones((1, lm.dim), np.float32), {"fingerprint": "0" * 16})
+    with pytest.raises(InputError, match="made for another model"):
+        Experiment(lm, store, Dataset.load(), settings, Stages(tmp_path), other)
+
+
+def test_a_report_can_be_written_from_results_alone(done, lm, store, settings, tmp_path):
+    folder, found = done
+    shutil.copytree(folder / "results", tmp_path / "moved" / "results")  # without the stages
+    again = reproduce(lm, store, tmp_path / "moved", parts=["report"], settings=settings)
+    assert to_json(again.parts) == to_json(found.parts)
+    assert [claim.verdict for claim in again.claims] == [claim.verdict for claim in found.claims]
+    text = (tmp_path / "moved" / "report.md").read_text("utf-8")
+    assert "| Probing with OTA " in text
+    assert "earlier run" in text
+    assert not (tmp_path / "moved" / "stages").exists()
+    with pytest.raises(InputError, match="no results of this model"):
+        reproduce(lm, store, tmp_path / "empty", parts=["report"], settings=settings)
+
+
+def test_unknown_parts_are_refused():
+    assert check_parts(["main", "ota", "main"]) == ["ota", "main"]
+    assert check_parts(["all"]) == list(PARTS)
+    with pytest.raises(InputError, match="unknown part 'everything'; use all, ota"):
+        check_parts(["everything"])
+    with pytest.raises(InputError, match="unknown part 'report'"):
+        check_parts(["report", "main"])

@@ -1,0 +1,87 @@
+"""Which neighbours are asked for, and how a good and a bad vector are judged."""
+
+import numpy as np
+
+from rarewords import Query, WordVectors
+from rarewords.teaching.judge import Made, Probed, judge, mask_neighbours, probe_words
+from rarewords.teaching.splits import Fold, Occurrence, Split
+from tests.teaching.invented import hypernyms, occurrences_of
+
+
+def made(word, *folds):
+    """A word with a vector for each group of held-out contexts."""
+    split = Split(word, 9, (), tuple(Fold((), held_out) for _, held_out in folds))
+    return Made(split, folds[0][0], np.stack([vector for vector, _ in folds]), 1.0, 0)
+
+
+def embedding(lm, word):
+    return lm.embeddings[lm.pieces(word)[0]].numpy()
+
+
+def test_neighbours_are_the_nearest_content_words_and_the_text_around_stays(lm):
+    occurrence = occurrences_of("blimpet")[0]
+    found = mask_neighbours(lm, occurrence, 2)
+    assert [masked.pattern for masked in found] == [
+        "She _ the <W> with her thumbs and gave half of it to her brother.",
+        "She peeled the <W> with her _ and gave half of it to her brother.",
+    ]
+    for masked in found:
+        word = next(name for name, token in lm.whole_words.items() if token == masked.token)
+        filled = masked.pattern.replace("_", word).replace("<W>", "blimpet")
+        assert filled.lower() == occurrence.sentence.lower()
+
+
+def test_marks_of_patterns_in_the_text_itself_do_no_harm(lm):
+    sentence = "The _ ripe blimpet <W> fell from the big tree."
+    start = sentence.index("blimpet")
+    found = mask_neighbours(lm, Occurrence(sentence, start, start + 7), 6)
+    assert len(found) == 4  # ripe, fell, big, tree
+    assert all(masked.pattern.count("_") == masked.pattern.count("<W>") == 1 for masked in found)
+    queries = [Query(masked.pattern, "blimpet") for masked in found]
+    assert np.isfinite(lm.log_likelihood(queries, [masked.token for masked in found])).all()
+    assert mask_neighbours(lm, Occurrence("a [MASK] blimpet fell down", 9, 16), 6) == []
+
+
+def test_the_vector_of_the_right_kind_is_judged_better_than_a_wrong_one(lm):
+    right = wrong = 0.0
+    for word in ("blimpet", "torvane", "yurla"):
+        held_out = occurrences_of(word, 5)
+        kinds = (hypernyms()[word][0], "parliament")
+        good, bad = judge(
+            lm, [made(word, (embedding(lm, kind), held_out)) for kind in kinds], neighbours=6, slash=False
+        )
+        assert good.neighbours == bad.neighbours >= 15
+        assert good.pieces == bad.pieces
+        right, wrong = right + good.gain, wrong + bad.gain
+    assert right > 0 > wrong
+
+
+def test_all_folds_of_a_word_give_one_judgement_in_which_each_neighbour_counts_the_same(lm):
+    held_out, vectors = occurrences_of("blimpet", 3), [embedding(lm, "fruit"), embedding(lm, "dish")]
+    folds = [(vectors[0], held_out[:1]), (vectors[1], held_out[1:])]
+    (whole,) = judge(lm, [made("blimpet", *folds)], neighbours=3, slash=False)
+    parts = judge(lm, [made("blimpet", fold) for fold in folds], neighbours=3, slash=False)
+    assert whole.contexts == sum(part.contexts for part in parts) == 3
+    assert whole.neighbours == sum(part.neighbours for part in parts)
+    weighted = sum(part.vector * part.neighbours for part in parts) / whole.neighbours
+    assert abs(whole.vector - weighted) < 1e-5
+
+
+def test_nothing_to_ask_is_no_judgement(lm):
+    silent = made("blimpet", (embedding(lm, "fruit"), (Occurrence("Blimpet!", 0, 7),)))
+    assert judge(lm, [silent], neighbours=6, slash=False) == [None]
+
+
+def test_real_words_are_probed_with_wnlampro(lm):
+    lemon, parliament = embedding(lm, "lemon"), embedding(lm, "parliament")
+    good = probe_words(lm, WordVectors(["persimmon", "blimpet"], np.stack([lemon, lemon])), slash=False)
+    bad = probe_words(lm, WordVectors(["persimmon"], parliament[None]), slash=False)
+    assert [score.relation for score in good.scores] == ["hypernym", "cohyponym", "all"]
+    best, worst = good.scores[-1], bad.scores[-1]
+    assert best.words == 1
+    assert best.entries == len(good.ranks)
+    assert {rank.word for rank in good.ranks} == {"persimmon"}
+    assert best.before == worst.before
+    assert best.after > worst.after
+    none = probe_words(lm, WordVectors(["blimpet"], lemon[None]), slash=False)
+    assert none == Probed(unmeasured="the dataset has none of the words")

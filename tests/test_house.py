@@ -1,0 +1,52 @@
+"""The shape of the house: imports go one way, and no file grows beyond what a reader can take in."""
+
+import ast
+from pathlib import Path
+
+import rarewords
+
+HOME = Path(rarewords.__file__).parent
+ORDER = (
+    *("errors", "files", "progress", "vectors", "tokens", "models", "lm", "engine", "worker", "stages"),
+    *("corpus", "ota", "mimic", "slash", "card", "injection", "probe", "report", "teaching", "paper"),
+    *("app", "cli"),
+)
+_LONGEST_FILE = 350
+
+
+def _room(path):
+    """The package or module of the house that a file belongs to."""
+    return path.relative_to(HOME).parts[0].removesuffix(".py")
+
+
+def _imports(path):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rarewords."):
+            yield node.module.split(".")[1]
+        elif isinstance(node, ast.ImportFrom) and node.module == "rarewords":
+            yield from (name.name for name in node.names if name.name in ORDER)
+        elif isinstance(node, ast.Import):
+            yield from (name.name.split(".")[1] for name in node.names if name.name.startswith("rarewords."))
+
+
+def test_every_file_has_its_place_in_the_order():
+    rooms = {_room(path) for path in HOME.rglob("*.py")} - {"__init__", "__main__"}
+    assert rooms == set(ORDER)
+
+
+def test_imports_go_one_way():
+    wrong = [
+        f"{path.relative_to(HOME)} imports rarewords.{room}"
+        for path in HOME.rglob("*.py")
+        if _room(path) not in ("__init__", "__main__")
+        for room in _imports(path)
+        if ORDER.index(room) > ORDER.index(_room(path))
+    ]
+    assert not wrong
+
+
+def test_no_file_is_too_long_to_read():
+    lengths = {
+        path.relative_to(HOME): len(path.read_text("utf-8").splitlines()) for path in HOME.rglob("*.py")
+    }
+    assert not {path: lines for path, lines in lengths.items() if lines > _LONGEST_FILE}
