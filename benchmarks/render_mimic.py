@@ -31,6 +31,9 @@ COLUMNS = {
 }
 
 INTRODUCTION = """\
+Figures of `minilm-mlm` are of the model that was bundled until `gte-mlm` replaced it;
+[bundled](bundled.md) has those of `gte-mlm`.
+
 The paper's ablations of attentive mimicking on WNLaMPro, mean ± standard deviation over seeds.
 
 ```

@@ -34,7 +34,10 @@ def main() -> None:
         temporary.write_text("\n\n".join(parts) + "\n", "utf-8")
 
 
-INTRODUCTION = """`benchmarks/render_ota.py` makes this page from the measurements in [ota/](ota/). The guide
+INTRODUCTION = """Figures of `minilm-mlm` are of the model that was bundled until `gte-mlm` replaced it;
+[bundled](bundled.md) has those of `gte-mlm`.
+
+`benchmarks/render_ota.py` makes this page from the measurements in [ota/](ota/). The guide
 to the method is [ota.md](../ota.md). The held-out distance is the paper's distance, mean over eight RANDOM
 contexts that the search has not seen. The distance by step for one-piece words, STATIC and RANDOM, is in the
 reproduction: [minilm-mlm](reproduction/minilm-mlm/report.md) and

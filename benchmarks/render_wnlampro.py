@@ -58,6 +58,8 @@ def page(models: dict[str, list[ProbeResult]], folder: Path) -> str:
     same = "the one that ships" if used == {dataset.digest} else f"of digest {', '.join(sorted(used))}"
     parts = [
         "# WNLaMPro: results\n",
+        "Figures of `minilm-mlm` are of the model that was bundled until `gte-mlm` replaced it; "
+        "[bundled](bundled.md) has those of `gte-mlm`.\n",
         f"Rendered from the files in [{folder.name}/]({folder.name}/) by `benchmarks/render_wnlampro.py`. "
         f"The data set is {same}; MRR, P@3 and P@10 ± standard error.\n",
     ]

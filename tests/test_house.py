@@ -7,7 +7,7 @@ import rarewords
 
 HOME = Path(rarewords.__file__).parent
 ORDER = (
-    *("errors", "files", "progress", "vectors", "tokens", "models", "lm", "engine", "worker", "stages"),
+    *("errors", "files", "progress", "vectors", "tokens", "models", "engine", "lm", "worker", "stages"),
     *("corpus", "ota", "mimic", "slash", "card", "injection", "probe", "report", "teaching", "paper"),
     *("app", "cli"),
 )

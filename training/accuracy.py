@@ -2,8 +2,8 @@
 
     python training/accuracy.py TOKENS --models default OTHER_FOLDER --windows 400
 
-Windows of 128 tokens are cut from the ``.held`` files of ``prepare.py``, one token in five is masked, and every model
-predicts the same masked tokens. Token ids go from one vocabulary to another by their text.
+Windows of 128 tokens are cut from the ``.held`` files of ``prepare.py``, one token in five is masked, and
+every model predicts the same masked tokens. Token ids go from one vocabulary to another by their text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def windows(folder: Path, count: int, seed: int) -> tuple[np.ndarray, np.ndarray
 
 
 @torch.no_grad()
-def accuracy(lm: LanguageModel, rows: np.ndarray, places: np.ndarray, vocabulary: list[str]) -> tuple[float, float]:
+def accuracy(
+    lm: LanguageModel, rows: np.ndarray, places: np.ndarray, vocabulary: list[str]
+) -> tuple[float, float]:
     """The share of masked tokens that a model finds, and its standard error over windows."""
     tokenizer = lm.tokenizer
     own = torch.tensor(tokenizer.convert_tokens_to_ids(vocabulary))

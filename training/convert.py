@@ -2,8 +2,8 @@
 
     python training/convert.py gte-small/onnx/model.onnx gte-small.safetensors
 
-Embeddings, biases and layer norms keep their names in the graph. Matrices do not, but each MatMul node is named
-after its module and holds the transposed weight. Needs ``onnx``.
+Embeddings, biases and layer norms keep their names in the graph. Matrices do not, but each MatMul node is
+named after its module and holds the transposed weight. Needs ``onnx``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ def bert_weights(path: str) -> dict[str, torch.Tensor]:
         if node.op_type == "MatMul":
             # /encoder/layer.0/attention/self/query/MatMul -> encoder.layer.0.attention.self.query.weight
             module = node.name.strip("/").removesuffix("/MatMul").replace("/", ".")
-            weights |= {f"{module}.weight": stored[name].T.contiguous() for name in node.input if name in stored}
+            weights |= {
+                f"{module}.weight": stored[name].T.contiguous() for name in node.input if name in stored
+            }
     return {name: value.half() for name, value in weights.items()}
 
 

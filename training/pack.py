@@ -2,8 +2,8 @@
 
     python training/pack.py final.safetensors OUT --like src/rarewords/assets/NAME
 
-makes the packed folder from a checkpoint of ``train.py``; vocabulary, config and card come from the folder given with
-``--like``.
+makes the packed folder from a checkpoint of ``train.py``; vocabulary, config and card come from the folder
+given with ``--like``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ def pack(state: dict[str, Tensor]) -> dict[str, Tensor]:
         value = value.detach().float().cpu()
         if value.ndim == 2 and len(value) > 1:
             scale = (value.abs().amax(dim=1) / 127).clamp_min(1e-8).half()
-            packed[f"{name}.int8"] = torch.round(value / scale.float()[:, None]).clamp(-127, 127).to(torch.int8)
+            packed[f"{name}.int8"] = (
+                torch.round(value / scale.float()[:, None]).clamp(-127, 127).to(torch.int8)
+            )
             packed[f"{name}.scale"] = scale
         else:
             packed[name] = value.half()
@@ -50,7 +52,11 @@ def make_folder(checkpoint: Path, out: Path, like: Path) -> None:
     from rarewords.models import unpack_weights
 
     out.mkdir(parents=True, exist_ok=True)
-    names = [path.name for path in like.iterdir() if path.suffix in (".json", ".txt", ".md") and path.stem != "manifest"]
+    names = [
+        path.name
+        for path in like.iterdir()
+        if path.suffix in (".json", ".txt", ".md") and path.stem != "manifest"
+    ]
     for name in names:
         if like != out:
             shutil.copyfile(like / name, out / name)

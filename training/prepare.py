@@ -2,9 +2,9 @@
 
     python training/prepare.py TOKENS --vocab vocab.txt --text corpus/*.txt.xz
 
-For every input file three files of little-endian uint16: ``.docs`` holds the running text with [SEP] behind each
-paragraph, ``.sentences`` rows of 32 tokens with one sentence each, ``.held`` running text that no model is trained on
-(one block of 2,000 lines in 64).
+For every input file three files of little-endian uint16: ``.docs`` holds the running text with [SEP] behind
+each paragraph, ``.sentences`` rows of 32 tokens with one sentence each, ``.held`` running text that no
+model is trained on (one block of 2,000 lines in 64).
 """
 
 from __future__ import annotations
@@ -41,7 +41,12 @@ def tokenize_part(job: tuple[Path, int, int, Path, Path]) -> tuple[int, int]:
             if len(encoded.ids) >= 5:
                 (held if held_out else docs).append(np.array([*encoded.ids, SEP], dtype=np.uint16))
         if not held_out:
-            cut = [sentence for line in block for sentence in _SENTENCE_END.split(line) if 20 < len(sentence) < 220]
+            cut = [
+                sentence
+                for line in block
+                for sentence in _SENTENCE_END.split(line)
+                if 20 < len(sentence) < 220
+            ]
             for encoded in tokenizer.encode_batch(cut, add_special_tokens=False):
                 if 5 <= len(encoded.ids) <= ROW - 2:
                     row = [CLS, *encoded.ids, SEP]

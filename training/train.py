@@ -2,14 +2,15 @@
 
     python training/train.py OUT --tokens TOKENS --student gte-small --teacher mpnet-mlm --seconds 1000
 
-The student is a BERT encoder started from ``STUDENT.config.json`` and ``STUDENT.safetensors``, with a new masked-LM head
-tied to its embeddings. The teacher is a folder with packed weights. Both see the same tokens with the same masks;
+The student is a BERT encoder started from ``STUDENT.config.json`` and ``STUDENT.safetensors``, with a new
+masked-LM head tied to its embeddings. The teacher is a folder with packed weights. Both see the same tokens
+with the same masks;
 
     loss = (cross entropy with the true tokens + cross entropy with the teacher's distribution) / 2
 
-Three steps in four take windows of 128 tokens of running text, the fourth single sentences of up to 32 tokens: people ask
-with short sentences. The learning rate rises for 400 steps and then falls linearly with the time left, so training ends
-when it should on any GPU. A packed checkpoint is written every two minutes.
+Three steps in four take windows of 128 tokens of running text, the fourth single sentences of up to 32
+tokens: people ask with short sentences. The learning rate rises for 400 steps and then falls linearly with
+the time left, so training ends when it should on any GPU. A packed checkpoint is written every two minutes.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Student:
 
 
 class Teacher:
-    """The large model in bfloat16. Its vocabulary is the student's, shifted by four, but for the special tokens."""
+    """The large model in bfloat16. Its vocabulary is the student's plus four; special tokens differ."""
 
     def __init__(self, folder: Path) -> None:
         config = MPNetConfig.from_json_file(folder / "config.json")
@@ -157,8 +158,16 @@ def optimizer_of(model: BertForMaskedLM) -> torch.optim.Optimizer:
     tied = {id(parameter) for parameter in trunk}
     head = [parameter for parameter in model.cls.parameters() if id(parameter) not in tied]
     groups = [
-        {"params": [parameter for parameter in trunk if parameter.ndim >= 2], "weight_decay": 0.01, "speed": 1.0},
-        {"params": [parameter for parameter in trunk if parameter.ndim < 2], "weight_decay": 0.0, "speed": 1.0},
+        {
+            "params": [parameter for parameter in trunk if parameter.ndim >= 2],
+            "weight_decay": 0.01,
+            "speed": 1.0,
+        },
+        {
+            "params": [parameter for parameter in trunk if parameter.ndim < 2],
+            "weight_decay": 0.0,
+            "speed": 1.0,
+        },
         {"params": head, "weight_decay": 0.0, "speed": HEAD_RATE},
     ]
     return torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.98), eps=1e-8, fused=True)

@@ -8,21 +8,23 @@ pieces or one free vector.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rarewords.engine import in_threads
 from rarewords.errors import InputError
 from rarewords.models import DEFAULT_MODEL, choose_device, choose_dtype, load_pretrained
 from rarewords.progress import progress
 from rarewords.tokens import EncodedBlank, Tokens
 
+R = TypeVar("R")
 # The modules between the last hidden state and the logits. The first row whose names the model has is used; a
 # model with none of them computes logits at every position, which is slower but gives the same numbers.
 _HEADS = (
@@ -65,9 +67,6 @@ class Answers:
     def words(self, query: int, k: int | None = None) -> list[str]:
         """The first ``k`` answers to one query as text."""
         return self.tokens.text_of(self.ids[query, :k].tolist())
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
 
 class LanguageModel:
@@ -231,7 +230,6 @@ class LanguageModel:
             hidden = module(hidden)
         return hidden
 
-    @torch.no_grad()
     def fill(
         self, queries: Sequence[Query], *, top_k: int = 100, tokens_per_batch: int | None = None
     ) -> Answers:
@@ -245,35 +243,45 @@ class LanguageModel:
         top_k = min(top_k, len(self.embeddings))
         ids = np.zeros((len(queries), top_k), dtype=np.int64)
         log_probs = np.zeros((len(queries), top_k), dtype=np.float32)
+
+        def most_probable(_: list[int], logits: Tensor) -> tuple[Tensor, Tensor]:
+            best = torch.topk(logits, top_k, dim=-1)
+            return best.indices, best.values - torch.logsumexp(logits, dim=-1, keepdim=True)
+
         with progress("Filling blanks", total=len(queries), unit="queries") as bar:
-            for batch, logits in self._logits(queries, tokens_per_batch):
-                best = torch.topk(logits, top_k, dim=-1)
-                normalizer = torch.logsumexp(logits, dim=-1, keepdim=True)
-                ids[batch] = best.indices.cpu().numpy()
-                log_probs[batch] = (best.values - normalizer).cpu().numpy()
+            for batch, (best, numbers) in self._answered(queries, tokens_per_batch, most_probable):
+                ids[batch], log_probs[batch] = best.cpu().numpy(), numbers.cpu().numpy()
                 bar.advance(len(batch))
         return Answers(ids, log_probs, self.tokens)
 
-    @torch.no_grad()
     def log_likelihood(
         self, queries: Sequence[Query], ids: Sequence[int], *, tokens_per_batch: int | None = None
     ) -> np.ndarray:
         """The natural log-probability of one given token at each query's blank. *Shape:* (queries,)"""
         result = np.zeros(len(queries), dtype=np.float32)
-        for batch, logits in self._logits(queries, tokens_per_batch):
+
+        def given(batch: list[int], logits: Tensor) -> Tensor:
             wanted = torch.tensor([ids[i] for i in batch], device=logits.device)
-            found = logits.log_softmax(dim=-1).gather(1, wanted[:, None])[:, 0]
+            return logits.log_softmax(dim=-1).gather(1, wanted[:, None])[:, 0]
+
+        for batch, found in self._answered(queries, tokens_per_batch, given):
             result[batch] = found.cpu().numpy()
         return result
 
-    def _logits(
-        self, queries: Sequence[Query], tokens_per_batch: int | None
-    ) -> Iterator[tuple[list[int], Tensor]]:
-        """Batches of queries of one length, and the logits at their blanks. *Shape:* (batch, vocabulary)"""
+    def _answered(
+        self, queries: Sequence[Query], tokens: int | None, answer: Callable[[list[int], Tensor], R]
+    ) -> Iterator[tuple[list[int], R]]:
+        """Batches of queries of one length, and what ``answer`` makes of the logits at their blanks."""
         encoded = self._encode(queries)
-        budget = tokens_per_batch or (2048 if self.device.type == "cpu" else 65536)
-        for batch in _batches_by_length([len(one.ids) for one in encoded], budget):
-            yield batch, self._blank_logits([encoded[i] for i in batch], [queries[i].vector for i in batch])
+        budget = tokens or (2048 if self.device.type == "cpu" else 65536)
+
+        @torch.no_grad()
+        def compute(batch: list[int]) -> tuple[list[int], R]:
+            vectors = [queries[i].vector for i in batch]
+            return batch, answer(batch, self._blank_logits([encoded[i] for i in batch], vectors))
+
+        batches = _batches_by_length([len(one.ids) for one in encoded], budget)
+        return in_threads(compute, batches, self.device.type)
 
     def _encode(self, queries: Sequence[Query]) -> list[EncodedBlank]:
         for query in queries:
@@ -302,10 +310,9 @@ class LanguageModel:
     def _blank_logits(self, batch: list[EncodedBlank], vectors: list[np.ndarray | Tensor | None]) -> Tensor:
         """Logits, float32 or float64, at the blank of rows of one length. *Shape:* (batch, vocabulary)"""
         ids = torch.tensor([one.ids for one in batch], device=self.device)
-        slots = torch.tensor(
-            [-1 if vector is None else one.word_end - 1 for one, vector in zip(batch, vectors, strict=True)],
-            device=self.device,
-        )
+        pairs = zip(batch, vectors, strict=True)
+        places = [-1 if vector is None else one.word_end - 1 for one, vector in pairs]
+        slots = torch.tensor(places, device=self.device)
         none = torch.zeros(self.dim)
         free = torch.stack([none if vector is None else _tensor(vector) for vector in vectors])
         inputs = self.embed(ids, slots, free.to(self.device))
@@ -318,9 +325,8 @@ class LanguageModel:
 
 
 def _tensor(vector: np.ndarray | Tensor) -> Tensor:
-    # A vector out of a memory-mapped file is read-only, of which torch warns; the copy is small.
-    values = torch.tensor(vector) if isinstance(vector, np.ndarray) else vector.detach()
-    return values.float().cpu()
+    # torch warns of read-only vectors out of memory-mapped files, hence the copy.
+    return (torch.tensor(vector) if isinstance(vector, np.ndarray) else vector.detach()).float().cpu()
 
 
 def _find_head(model: Any) -> tuple[nn.Module, ...] | None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import torch
 
 DEFAULT_MODEL = "default"
-BUNDLED_NAME = "minilm-mlm"
+BUNDLED_NAME = "gte-mlm"
 _PACKED_WEIGHTS = "weights.int8.safetensors"
 _MANIFEST = "manifest.json"
 _LOADING_ERRORS = (OSError, ValueError, KeyError, RuntimeError, ImportError)

@@ -7,7 +7,7 @@ knows these marks: a word's pieces are the tokens that cover its characters, fou
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -127,12 +127,12 @@ class Tokens:
     @cached_property
     def whole_words(self) -> dict[str, int]:
         """Vocabulary entries that are whole words: letters only, one piece in running text."""
-        special = set(self.tokenizer.all_special_ids)
-        candidates = [token for token in sorted(self.tokenizer.get_vocab().values()) if token not in special]
-        words = self._texts(candidates)
-        spoken = [(word, token) for word, token in zip(words, candidates, strict=True) if word.isalpha()]
-        pieces = self.pieces_of([word for word, _ in spoken])
-        return {word: token for (word, token), found in zip(spoken, pieces, strict=True) if found == [token]}
+        return self._one_piece(str.isalpha)
+
+    @cached_property
+    def marks_and_numbers(self) -> dict[str, int]:
+        """Vocabulary entries of one piece in running text that are not letters alone: ``,`` ``20th``"""
+        return self._one_piece(lambda text: text.split() == [text] and not text.isalpha())
 
     def encode_blanks(self, patterns: Sequence[str], words: Sequence[str]) -> list[EncodedBlank]:
         """Put each word into its pattern and tokenize the whole as running text.
@@ -181,6 +181,15 @@ class Tokens:
             return masked, 0
         start = masked.index(WORD_SLOT)
         return masked.replace(WORD_SLOT, word), start
+
+    def _one_piece(self, accept: Callable[[str], bool]) -> dict[str, int]:
+        """The accepted vocabulary entries that running text splits no further."""
+        special = set(self.tokenizer.all_special_ids)
+        candidates = [token for token in sorted(self.tokenizer.get_vocab().values()) if token not in special]
+        texts = zip(self._texts(candidates), candidates, strict=True)
+        accepted = [(text, token) for text, token in texts if accept(text)]
+        pieces = self.pieces_of([text for text, _ in accepted])
+        return {text: token for (text, token), one in zip(accepted, pieces, strict=True) if one == [token]}
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
         return [list(ids) for ids in self.tokenizer(texts, add_special_tokens=False)["input_ids"]]

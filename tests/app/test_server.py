@@ -150,7 +150,7 @@ def test_a_fault_is_logged_here_and_not_shown_there(server, monkeypatch, caplog)
 
 def test_samples_are_ready_to_be_studied(server):
     sent = json.loads(ask(server, "GET", "/api/samples")[1])
-    assert sent["model"] == "minilm-mlm"
+    assert sent["model"] == "gte-mlm"
     assert len(sent["samples"]) >= 20
     assert sent["samples"] == samples()
     for sample in sent["samples"]:

@@ -67,7 +67,7 @@ def test_mistakes_are_one_line(words, tmp_path, options, part):
 
 @pytest.mark.parametrize(
     ("text", "part"),
-    [("speed = 3", "unknown setting 'speed'"), ("layers = [9]", "6 layers, so there is no layer 9")],
+    [("speed = 3", "unknown setting 'speed'"), ("layers = [13]", "12 layers, so there is no layer 13")],
 )
 def test_mistakes_in_the_settings_file_are_one_line(words, tmp_path, text, part):
     file = tmp_path / "ota.toml"

@@ -53,7 +53,7 @@ def test_the_plan_names_words_stages_and_time_and_does_nothing(text, words, tmp_
     out = tmp_path / "model"
     command = ("-q", "teach", "--text", text, "--words", words, "--out", out, "--workers", 1, "--plan")
     shown = rarewords(*command)
-    assert "Would teach minilm-mlm 3 words: torvane, thassel, yurla" in shown.stdout
+    assert "Would teach gte-mlm 3 words: torvane, thassel, yurla" in shown.stdout
     assert "in all, about" in shown.stdout
     assert "Would not teach: zzyzx: the text does not contain it" in shown.stdout
     assert shown.stderr == ""

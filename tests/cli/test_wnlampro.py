@@ -48,11 +48,11 @@ def test_from_evaluation_to_figures(run, small, tmp_path):
 
     results = [tmp_path / "a.json", tmp_path / "b.json"]
     code, out, _ = run("compare", *results, "--words", tmp_path / "words.txt")
-    assert "minilm-mlm avg" in out
+    assert "gte-mlm avg" in out
     assert "95 % interval" in out
     assert sum(line.startswith(f"| {word}") for line in out.splitlines()) == 2
     code, out, _ = run("compare", *results, "--json")
-    assert json.loads(out)["results"] == ["minilm-mlm pieces", "minilm-mlm avg"]
+    assert json.loads(out)["results"] == ["gte-mlm pieces", "gte-mlm avg"]
     relation = ["--relation", "hypernym"]
     assert run("figure", tmp_path / "a.json", "--heatmap", *relation, "--out", tmp_path / "h")[0] == 0
     assert (tmp_path / "h.png").is_file()
@@ -74,7 +74,7 @@ def test_vectors_of_either_format_give_the_same_ranks(run, small, lm, tmp_path):
         code, _, err = run("eval", *small, "--vectors", tmp_path / name, "--out", tmp_path / "r.json")
         assert code == 0, err
         stored = json.loads((tmp_path / "r.json").read_text())
-        assert stored["settings"]["label"] == "minilm-mlm v"
+        assert stored["settings"]["label"] == "gte-mlm v"
         assert stored["settings"]["keywords_with_vectors"] == len(words)
         ranks[name] = stored["entries"]["rank"]
     assert ranks["v.txt"] == ranks["v.safetensors"]

@@ -122,9 +122,9 @@ def test_spread_over_processes_the_vectors_are_the_same(quick, store, monkeypatc
 
 
 def test_fitting_brings_readings_nearer_to_embeddings(lm, store, tmp_path):
-    how = {"words": 100, "contexts": 2, "min_count": 20, "leave_out": ["city"]}
+    how = {"words": 60, "contexts": 2, "min_count": 20, "leave_out": ["city"]}
     fitted = WordLearner.fit(lm, store, **how)
-    assert fitted.fitted.words == 100
+    assert fitted.fitted.words == 60
     assert fitted.fitted.held_out_cosine > 0.1
     again = WordLearner.fit(lm, store, **how, stages=Stages(tmp_path / "kept"))
     assert torch.allclose(again.transform, fitted.transform, atol=1e-5)
@@ -186,15 +186,16 @@ def test_the_key_tells_apart_what_gives_other_vectors(lm, learner):
 def test_the_commands_fit_and_infer(store, tmp_path):
     (tmp_path / "words.txt").write_text("city\nriver\nqzxvvk\n")
     infer = ["-q", "mimic", "infer", "--words", tmp_path / "words.txt", "--corpus", store.path]
-    out = tmp_path / "v.safetensors"
-    done = rarewords(*infer, "--out", out, "--contexts", 3, "--no-cache")
+    out, quick = tmp_path / "v.safetensors", tmp_path / "quick.toml"
+    quick.write_text("pieces_alone = 0.0\n")
+    done = rarewords(*infer, "--out", out, "--contexts", 3, "--no-cache", "--settings", quick)
     assert "2 words, 1 refused" in done.stdout
     assert "qzxvvk: no sentence" in done.stderr
     assert WordVectors.load(out).words == ["city", "river"]
-    options = ["--corpus", store.path, "--out", tmp_path / "fitted", "--min-count", 200, "--contexts", 1]
+    options = ["--corpus", store.path, "--out", tmp_path / "fitted", "--min-count", 300, "--contexts", 1]
     assert "fitted on" in rarewords("-q", "mimic", "fit", *options).stdout
     assert "not empty" in refused("-q", "mimic", "fit", *options)
-    (tmp_path / "settings.toml").write_text('scale = 1.3\nreading = "masked"\n')
+    (tmp_path / "settings.toml").write_text('scale = 1.3\nreading = "masked"\npieces_alone = 0.0\n')
     own = ["--learner", tmp_path / "fitted", "--settings", tmp_path / "settings.toml"]
     rarewords(*infer, *own, "--out", tmp_path / "w.safetensors", "--contexts", 3)
     assert WordVectors.load(tmp_path / "w.safetensors").settings["learner"]["scale"] == 1.3

@@ -1,5 +1,6 @@
 """One vector in place of word, slash and vector."""
 
+import numpy as np
 import torch
 
 from rarewords.ota.approximate import Approximator, condense
@@ -23,6 +24,7 @@ def test_condensing_makes_the_model_compute_as_with_word_slash_vector(lm):
             for one in unseen
         )
 
-    for word in range(3):
-        assert distance(word, made[word]) < 0.9 * distance(word, vectors[word])
+    before, after = (np.array([distance(word, some[word]) for word in range(3)]) for some in (vectors, made))
+    assert (after < before).all()
+    assert after.mean() < 0.95 * before.mean()
     assert condense(lm, [], vectors[:0], 10).shape == (0, lm.dim)

@@ -55,7 +55,7 @@ def test_distance_is_the_formula_of_the_paper(lm, frame, layers):
         vector = lm.embeddings[pieces].mean(dim=0)
         batch = batch_of(pieces)
         left, right = context_of(lm, pieces, frame, 3)
-        expected = literal_distance(lm, left, pieces, right, vector, layers or range(1, 7))
+        expected = literal_distance(lm, left, pieces, right, vector, layers or range(1, lm.layers + 1))
         found = objective.distance(vector[None], objective.targets(batch, 3), batch.keys, 3)[0]
         assert found.item() == pytest.approx(expected.item(), rel=1e-4)
         assert found > 0.01
@@ -78,7 +78,7 @@ def test_preset_paper_is_adam_from_zero_with_a_new_context_at_each_step(lm, fram
         left, right = context_of(lm, pieces, frame, step)
         seen.add((*left, *right))
         optimizer.zero_grad()
-        literal_distance(lm, left, pieces, right, vector, range(1, 7)).backward()
+        literal_distance(lm, left, pieces, right, vector, range(1, lm.layers + 1)).backward()
         optimizer.step()
     assert len(seen) == (1 if frame == "static" else steps)
     approximator = Approximator(lm, OtaSettings.preset("paper", frame=frame, steps=steps))
@@ -95,7 +95,7 @@ def test_preset_fast_is_adam_from_the_mean_of_the_pieces_with_a_falling_rate(lm)
     for step in range(steps):
         left, right = context_of(lm, pieces, "masked", step)
         optimizer.zero_grad()
-        literal_distance(lm, left, pieces, right, vector, range(1, 7)).backward()
+        literal_distance(lm, left, pieces, right, vector, range(1, lm.layers + 1)).backward()
         optimizer.step()
         falling.step()
     approximator = Approximator(lm, OtaSettings.preset("fast", steps=steps))
@@ -104,5 +104,5 @@ def test_preset_fast_is_adam_from_the_mean_of_the_pieces_with_a_falling_rate(lm)
 
 
 def test_a_layer_the_model_lacks_is_refused(lm):
-    with pytest.raises(InputError, match="6 layers, so there is no layer 7"):
-        Objective.of(lm, OtaSettings(layers=(7,)))
+    with pytest.raises(InputError, match="12 layers, so there is no layer 13"):
+        Objective.of(lm, OtaSettings(layers=(13,)))

@@ -53,7 +53,7 @@ def test_min_count_shortens_the_list_and_not_the_totals(text):
     assert every.occurrences == frequent.occurrences == 11
     assert every.missing_occurrences == frequent.missing_occurrences == 5
     shown = rarewords("-q", "scan", text, "--min-count", 3, "--workers", 1).stdout
-    assert shown.startswith("3 of 5 words are not one piece for minilm-mlm; they are 45.5 % of the text\n")
+    assert shown.startswith("3 of 5 words are not one piece for gte-mlm; they are 45.5 % of the text\n")
     assert "Of these, words that occur 3 times or more: 1\n" in shown
 
 

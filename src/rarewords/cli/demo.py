@@ -9,7 +9,8 @@ import typer
 
 from rarewords.cli.options import AsJson, print_json
 
-FREQUENT = ("bicycle", "violin", "salmon", "apple", "hammer")
+_SHOWN = 8
+_ANSWERS = 3
 
 
 def demo(
@@ -26,32 +27,46 @@ def demo(
     from importlib.resources import as_file, files
     from tempfile import TemporaryDirectory
 
-    from rich.console import Console
-    from rich.table import Table
-
-    from rarewords.cli.teach import print_taught
-    from rarewords.lm import LanguageModel, Query
+    from rarewords.lm import LanguageModel
+    from rarewords.probe.dataset import Dataset
+    from rarewords.probe.evaluate import evaluate
     from rarewords.teaching.teach import teach
     from rarewords.vectors import read_words
 
     with as_file(files("rarewords") / "assets" / "demo") as data, TemporaryDirectory() as temporary:
         lm = LanguageModel.from_pretrained()
-        if not as_json:
-            answers = lm.fill([Query("a <W> is a kind of _ .", word) for word in FREQUENT], top_k=3)
-            title = "Frequent words are one piece, and the bundled model knows them"
-            table = Table("word", "a … is a kind of _", title=title, title_justify="left")
-            for row, word in enumerate(FREQUENT):
-                table.add_row(word, ", ".join(answers.words(row)))
-            Console().print(table)
-            pieces = " ".join(lm.piece_strings(lm.pieces("kumquat")))
-            typer.echo(
-                f"Rare words are split into pieces (kumquat: {pieces}). Teaching some from Wikipedia …"
-            )
         words = read_words(data / "words.txt")
+        if not as_json:
+            pieces = " ".join(lm.piece_strings(lm.pieces(words[0])))
+            typer.echo(f"The bundled model reads rare words in pieces ({words[0]}: {pieces}).")
+            typer.echo(f"Teaching it {len(words)} of them, at most 20 sentences of Wikipedia each …")
         folder = out or Path(temporary) / "taught"
         taught = teach([data / "text.txt"], folder, words=words, model=lm, workers=1)
+        asked = Dataset(tuple(entry for entry in Dataset.load() if entry.word.text in set(words)), "the demo")
+        before, after = evaluate(lm, asked), evaluate(LanguageModel.from_pretrained(folder), asked)
     if as_json:
-        print_json(taught.as_json())
+        print_json({**taught.as_json(), "mrr": {"before": before.mrr, "after": after.mrr}})
         return
-    print_taught(taught, shown=len(words), place=str(out) if out else "The demo's model")
-    typer.echo("To teach words of your own text: rarewords teach FILES --out FOLDER")
+    right = {
+        entry.word.text: {one.text for one in entry.targets}
+        for entry in asked
+        if entry.relation == "hypernym"
+    }
+    step = -(-len(words) // _SHOWN)
+    learned = {one.word: one for one in [*taught.words, *taught.worse]}
+    kept = {one.word for one in taught.words}
+    typer.echo(f"\na … is a kind of _      (* right by WordNet; 1 word in {step}, by the alphabet)\n")
+    typer.echo(f"{'word':<13}{'before':<31}after")
+    for word in sorted(learned)[::step]:
+        one, known = learned[word], right.get(word, set())
+        then, now = (
+            ", ".join(f"{name}*" if name in known else name for name in answers[:_ANSWERS])
+            for answers in (one.before, one.after)
+        )
+        typer.echo(f"{word:<13}{then:<31}{now if word in kept else 'left alone'}")
+    typer.echo(
+        f"\n{len(kept)} words taught, {len(words) - len(kept)} left alone: held-out sentences read worse "
+        f"with a vector.\nMean reciprocal rank of a right answer, all {len(words)} words: "
+        f"{before.mrr:.3f} before, {after.mrr:.3f} after."
+    )
+    typer.echo("\nNow your own text:  rarewords teach FILES --out FOLDER")

@@ -17,6 +17,7 @@ from rarewords.corpus.characters import fold
 from rarewords.corpus.columns import ragged
 from rarewords.corpus.store import Store
 from rarewords.corpus.text import word_hashes
+from rarewords.engine import one_thread
 from rarewords.errors import InputError
 from rarewords.files import whole_folder, write_json
 from rarewords.lm import LanguageModel
@@ -56,6 +57,7 @@ class AttentiveMimicking:
         self.settings = model.settings if scale is None else replace(model.settings, scale=scale)
 
     @classmethod
+    @one_thread()
     def fit(
         cls,
         lm: LanguageModel,
@@ -111,6 +113,7 @@ class AttentiveMimicking:
         model, history = train(data, settings, ngrams=len(table), checkpoint=checkpoint, after_epoch=report)
         return cls(lm, model, table, targets, history)
 
+    @one_thread()
     def infer(self, word: str, contexts: Sequence[str] = ()) -> Inferred:
         """The vector of a word from its spelling and sentences that contain it.
 
@@ -130,6 +133,7 @@ class AttentiveMimicking:
         share, vector = float(mimicked.context_share[0]), self._placed(mimicked.vectors)[0]
         return Inferred(word, vector, share, tuple(weight_of[text] for text in contexts))
 
+    @one_thread()
     def infer_words(
         self,
         words: Sequence[str],

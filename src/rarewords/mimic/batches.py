@@ -100,7 +100,7 @@ class ContextEmbeddings:
     @classmethod
     def of(cls, lm: LanguageModel, targets: WordVectors | None, *, punctuation: bool) -> ContextEmbeddings:
         """Embeddings of the tokens in the model's vocabulary, and the targets' vectors of other words."""
-        known = {**lm.whole_words, **(_marks_and_numbers(lm) if punctuation else {})}
+        known = {**lm.whole_words, **(lm.tokens.marks_and_numbers if punctuation else {})}
         matrix, words = lm.embeddings[list(known.values())].float(), list(known)
         if targets is not None:
             more = [word for word in targets.words if word not in known]
@@ -215,13 +215,3 @@ def _marks(found: Words, lower_case: bool) -> tuple[np.ndarray, np.ndarray]:
     no_mark = np.isin(ch.kinds()[points], (ch.SPACE, ch.NEWLINE, ch.PERIOD, ch.QUOTE))
     marks = np.flatnonzero((inside.cumsum()[:-1] == 0) & ~no_mark)
     return marks, ch.mix(ch.hashes(lower_case)[points[marks]])
-
-
-def _marks_and_numbers(lm: LanguageModel) -> dict[str, int]:
-    """Vocabulary entries of one token in running text that are not letters alone: ``,`` ``1984`` ``20th``"""
-    special = set(lm.tokenizer.all_special_ids)
-    ids = [token for token in sorted(lm.tokenizer.get_vocab().values()) if token not in special]
-    texts = zip(lm.tokens.text_of(ids), ids, strict=True)
-    found = {text: token for text, token in texts if text.split() == [text] and not text.isalpha()}
-    pieces = lm.tokens.pieces_of(list(found))
-    return {text: token for (text, token), one in zip(found.items(), pieces, strict=True) if one == [token]}

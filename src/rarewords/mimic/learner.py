@@ -26,7 +26,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from rarewords.corpus.store import Store
-from rarewords.engine import Engine
+from rarewords.engine import Engine, one_thread
 from rarewords.errors import InputError
 from rarewords.files import read_json, whole_folder, write_json
 from rarewords.lm import LanguageModel
@@ -113,6 +113,7 @@ class WordLearner:
             raise InputError(f"{word!r}: {_NOTHING}")
         return made
 
+    @one_thread()
     def infer_each(self, tasks: Sequence[tuple[str, Sequence[str]]]) -> list[Inferred | None]:
         """:meth:`infer` for many words at once; None for a word with nothing to go by.
 
@@ -133,6 +134,7 @@ class WordLearner:
             made.append(Inferred(word, vector.cpu().numpy(), part, weights) if np.isfinite(part) else None)
         return made
 
+    @one_thread()
     def infer_words(
         self,
         words: Sequence[str],
@@ -161,6 +163,7 @@ class WordLearner:
         return InferredWords(kept, share[good], counts[good], refused)
 
     @classmethod
+    @one_thread()
     def fit(
         cls,
         lm: LanguageModel,

@@ -83,6 +83,6 @@ def is_learner(folder: str | Path) -> bool:
 
 def bundled_learner(fingerprint: str) -> Path | None:
     """The learner that ships for the bundled language model, if that is the model."""
-    folder = Path(str(files("rarewords") / "assets" / "minilm-learner"))
+    folder = Path(str(files("rarewords") / "assets" / "gte-learner"))
     fits = is_learner(folder) and read_json(folder / "config.json")["fingerprint"] == fingerprint
     return folder if fits else None

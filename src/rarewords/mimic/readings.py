@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from rarewords.corpus.store import Store
-from rarewords.engine import Engine, LocalEngine
+from rarewords.engine import Engine, LocalEngine, in_threads, one_thread
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.mimic.masked import MaskedContexts, contexts_of_words
@@ -51,6 +51,7 @@ class KnownWords:
     spread: float
 
     @classmethod
+    @one_thread()
     def of(cls, lm: LanguageModel) -> KnownWords:
         """The whole words of a model's vocabulary."""
         if not lm.whole_words:
@@ -82,7 +83,6 @@ def lengthened(lm: LanguageModel, vectors: WordVectors, scale: float) -> WordVec
     return WordVectors(vectors.words, moved.cpu().numpy(), {**vectors.settings, "scale": scale})
 
 
-@torch.no_grad()
 def read(lm: LanguageModel, known: KnownWords, contexts: MaskedContexts, reading: str = "masked") -> Tensor:
     """The reading of every context, on the model's device; half precision on a GPU. *Shape:* (contexts, dim)
 
@@ -99,15 +99,21 @@ def read(lm: LanguageModel, known: KnownWords, contexts: MaskedContexts, reading
     if reading == "forbidden":
         own = np.array([lm.whole_words[word] for word in contexts.words])[contexts.owner]
         column = torch.searchsorted(known.ids, torch.from_numpy(own).to(lm.device))
+
+    @torch.no_grad()
+    def compute(batch: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        part, ids, blank = batch
+        # Rounding to bfloat16 moves a reading by less than one context differs from the next.
+        with torch.autocast(lm.device.type, dtype=torch.bfloat16, enabled=lm.device.type == "cuda"):
+            logits = lm.logits_at(lm.embed(ids), blank)
+        logits = logits[:, known.ids].float()
+        if column is not None:
+            logits.scatter_(1, column[part][:, None], float("-inf"))
+        return part, (torch.softmax(logits, dim=-1) @ known.embeddings).to(kept)
+
     with progress("Reading", total=len(contexts.rows), unit="contexts") as bar:
-        for part, ids, blank in _batches(lm, contexts):
-            # Rounding to bfloat16 moves a reading by less than one context differs from the next.
-            with torch.autocast(lm.device.type, dtype=torch.bfloat16, enabled=lm.device.type == "cuda"):
-                logits = lm.logits_at(lm.embed(ids), blank)
-            logits = logits[:, known.ids].float()
-            if column is not None:
-                logits.scatter_(1, column[part][:, None], float("-inf"))
-            readings[part] = (torch.softmax(logits, dim=-1) @ known.embeddings).to(kept)
+        for part, expected in in_threads(compute, _batches(lm, contexts), lm.device.type):
+            readings[part] = expected
             bar.advance(len(part))
     return readings
 

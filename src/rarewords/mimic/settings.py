@@ -140,7 +140,7 @@ def read_config(folder: Path) -> tuple[dict[str, Any], MimicSettings]:
 
 def bundled_mimic(fingerprint: str) -> Path:
     """The folder of the mimic model that ships, if the fingerprint is the bundled language model's."""
-    folder = Path(str(files("rarewords") / "assets" / "minilm-am"))
+    folder = Path(str(files("rarewords") / "assets" / "gte-am"))
     config = folder / "config.json"
     if not config.is_file() or read_json(config)["fingerprint"] != fingerprint:
         raise InputError(

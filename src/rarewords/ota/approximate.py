@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rarewords.engine import Engine
+from rarewords.engine import Engine, in_threads, one_thread
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.ota.contexts import Frame, word_key
@@ -198,7 +198,10 @@ class _Part:
 
 
 def _computed(parts: list[_Part], engine: Engine | None) -> Iterator[tuple[int, tuple[np.ndarray, bool]]]:
-    return enumerate(map(_part_vectors, parts)) if engine is None else engine.map(_part_vectors, parts)
+    if engine is not None:
+        return engine.map(_part_vectors, parts)
+    device = str(parts[0].model.device).partition(":")[0] if parts else "cpu"
+    return enumerate(in_threads(_part_vectors, parts, device))
 
 
 def _part_vectors(part: _Part) -> tuple[np.ndarray, bool]:
@@ -271,6 +274,7 @@ def _note(lm: LanguageModel, word: str, pieces: list[int], most: int, keep_singl
 _REACH = 0.25  # steps times the rate of the first; chosen on WNLaMPro dev with the bundled model
 
 
+@one_thread()
 def condense(
     lm: LanguageModel,
     pieces: Sequence[Sequence[int]],
