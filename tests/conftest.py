@@ -1,12 +1,16 @@
 """Shared by all tests: the bundled model, loaded once, and the large model where it is present."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 import torch
 
 torch.set_num_threads(int(os.environ.get("RAREWORDS_TEST_THREADS", "1")))  # the suite runs in parallel itself
+
+# A shell that runs the suite in the background makes its children ignore Ctrl-C, and some tests send it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ def small(tmp_path):
     """Options for a quick evaluation."""
     settings = tmp_path / "settings.toml"
     settings.write_text('relations = ["hypernym"]\n')
-    return ["--limit", "25", "--set", "test", "--device", "cpu", "--settings", settings]
+    return ["--limit", "15", "--set", "test", "--device", "cpu", "--settings", settings]
 
 
 def test_from_evaluation_to_figures(run, small, tmp_path):
@@ -63,7 +63,7 @@ def test_from_evaluation_to_figures(run, small, tmp_path):
 
 
 def test_vectors_of_either_format_give_the_same_ranks(run, small, lm, tmp_path):
-    chosen = Dataset.load().select(subset="test", relations=["hypernym"], limit=25)
+    chosen = Dataset.load().select(subset="test", relations=["hypernym"], limit=15)
     words = sorted({entry.word.text for entry in chosen})
     numbers = np.random.default_rng(0).normal(size=(len(words), lm.dim)).astype(np.float32) / 10
     vectors = WordVectors(words, numbers)
