@@ -264,7 +264,6 @@ def main() -> None:
         parser.error(f"no combination {unknown[0]!r}; they are in beyond_combinations.py")
     if not candidates(named, cheap=asked.cheap) or not any(COMBINATIONS[name].slash for name in named):
         parser.error("name at least one combination with a slash and one without to choose from")
-    torch.set_float32_matmul_precision("high")
     progress.enable()
     asked.out.mkdir(parents=True, exist_ok=True)
     Measurement(asked).run()

@@ -71,4 +71,21 @@ COMBINATIONS = {
     "slash both, A, spelling .5, scale .85": Combination(
         "both", True, {**_SPELLED, "scale": 0.85}, slash=True
     ),
+    # Asked for the bundled model gte-mlm.
+    "both, A, spelling .5, alone .5, scale 1.15": Combination("both", True, {**_ALONE, "scale": 1.15}),
+    "both, half A, spelling .5, alone .5, scale 1.15": Combination(
+        "both", True, {**_ALONE, "matrix": 0.5, "scale": 1.15}
+    ),
+    "both, half A, spelling .5, alone .5, scale 1.3": Combination(
+        "both", True, {**_ALONE, "matrix": 0.5, "scale": 1.3}
+    ),
+    "both, .75 A, spelling .5, alone .5, scale 1.15": Combination(
+        "both", True, {**_ALONE, "matrix": 0.75, "scale": 1.15}
+    ),
+    "both, A, spelling .5, pieces .3, alone .5, scale 1.15": Combination(
+        "both", True, {**_MIXED, "scale": 1.15}
+    ),
+    "both, half A, spelling .5, pieces .3, alone .5, scale 1.15": Combination(
+        "both", True, {**_MIXED, "matrix": 0.5, "scale": 1.15}
+    ),
 }
