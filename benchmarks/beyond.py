@@ -29,7 +29,6 @@ from rarewords.mimic.learner_settings import LearnerSettings
 from rarewords.mimic.masked import MaskedContexts, contexts_of_words
 from rarewords.mimic.readings import KnownWords, pool, read
 from rarewords.mimic.spelling import Spelling
-from rarewords.ota.approximate import condense
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.probe.result import ProbeResult
@@ -115,9 +114,6 @@ class Measurement:
         learner = self.learner(name, seed)
         evidence = words.evidence(self.known, learner.settings.reading, most)
         made, share = weigh(evidence, self.known, learner.settings, learner.transform)
-        if learner.settings.condense:
-            pieces = self.lm.tokens.pieces_of(words.words)
-            made = condense(self.lm, pieces, made, learner.settings.condense)
         good = torch.isfinite(share).cpu().numpy()
         kept = [word for word, yes in zip(words.words, good, strict=True) if yes]
         return WordVectors(kept, made.cpu().numpy()[good], {"combination": name})

@@ -26,7 +26,7 @@ class Combination:
     @property
     def takes_steps(self) -> bool:
         """Whether it takes gradient steps for every word; on a CPU they take longer than reading."""
-        return bool(self.settings.get("pieces") or self.settings.get("condense"))
+        return bool(self.settings.get("pieces"))
 
 
 _SPELLED = {"spelling": 0.5}
@@ -61,8 +61,6 @@ COMBINATIONS = {
     "shown, half A, spelling .5, pieces .3, alone .5, scale 1.3": Combination("shown", True, _HALF),
     "both, half A, spelling .5, alone .5": Combination("both", True, {**_ALONE, "matrix": 0.5}),
     "both, half A, spelling .5, pieces .3, alone .5, scale 1.3": Combination("both", True, _HALF),
-    "both, A, spelling .5, alone .5, condensed 50": Combination("both", True, {**_ALONE, "condense": 50}),
-    "both, A, spelling .5, alone .5, condensed 100": Combination("both", True, {**_ALONE, "condense": 100}),
     "slash masked": Combination("masked", slash=True),
     "slash masked, A, spelling .5": Combination("masked", True, _SPELLED, slash=True),
     "slash shown, A": Combination("shown", True, slash=True),

@@ -126,7 +126,7 @@ def cost_of(line: dict[str, Any], evidence: dict[str, float]) -> str:
     if line["label"] == "pieces":
         return ""
     combination = COMBINATIONS.get(line["label"])
-    if combination is None or combination.settings.get("condense"):
+    if combination is None:
         return "–"
     names = ["masked", "shown"] if combination.reading == "both" else [combination.reading]
     names += [name for name in ("spelling", "pieces") if combination.settings.get(name)]
@@ -184,18 +184,16 @@ shared with other runs. All keywords get vectors, those of one piece included, a
 without any context are included. `masked` and `shown` say how contexts are read, `both` is the mean of the
 two. `A` is the fitted matrix (without it the identity); `half A` moves a reading half the way. `spelling` and
 `pieces` are weights, where the reading has 1; `alone` is the weight of the pieces for a word without contexts
-(.5 in every row, whether named or not); `scale` is the distance from the mean embedding. `condensed N` are
-vectors after N gradient steps towards what `word / <vector>` does. Rows with `A split`, `joint`, `attention`,
-`refined` and `am+readings` belong to things that [were removed](#tried-and-removed).
+(.5 in every row, whether named or not); `scale` is the distance from the mean embedding. Rows with
+`A split`, `joint`, `attention`, `condensed`, `refined` and `am+readings` belong to things that
+[were removed](#tried-and-removed).
 
 `minilm-mlm` was the bundled model until `gte-mlm` replaced it; [bundled](bundled.md) has the figures of
 `gte-mlm`.
 
 Settings are chosen by the MRR in units of the pieces' MRR, the mean of rare and medium keywords. For
 `minilm-mlm` the single vector is chosen among combinations without gradient steps per word (`--cheap`),
-because it must be quick on two cores. By the score alone `condensed 100` would win (dev .294, .318, .317
-against .259, .322, .310, with a matrix of split words); condensing is a setting (`LearnerSettings.condense`)
-and has not been measured on test.
+because it must be quick on two cores.
 
 Each model took two runs, before commit fcc1689: everything on dev first, then a few combinations
 (`--combinations`) on dev and test. The files in [beyond/](beyond/) hold the dev lines and costs of the first
@@ -241,8 +239,8 @@ holds the code. Figures are MRR on dev for rare / medium / frequent keywords.
   .146 / .218 / .260 on the bundled model, against .163 / .230 / .256 with form dropout at a scale of 1.4.
 - **Split words** (`mimic train --split`), a matrix fitted on known words that are shown in pieces:
   .391 / .404 / .389 on `mpnet-mlm`, against .393 / .401 / .384 with the matrix of masked words.
-- **Condensing on `mpnet-mlm`**, which stays a setting for other models: 30 steps make vectors worse,
-  .323 / .361 / .381.
+- **Condensing**, gradient steps that bring one vector closer to what `word / <vector>` does: 30 steps lower
+  rare words of `mpnet-mlm`, .323 / .361 / .381 against .393 / .401 / .384; commit a031282 holds the code.
 """
 
 

@@ -11,7 +11,6 @@ from rarewords import InputError, LanguageModel, Query, WordLearner, WordVectors
 from rarewords.engine import engine_for
 from rarewords.mimic.evidence import ridge
 from rarewords.mimic.learner_settings import LearnerSettings
-from rarewords.ota.approximate import condense
 from rarewords.stages import Stages
 from tests.architectures import small_model
 from tests.cli.run import rarewords, refused
@@ -164,7 +163,7 @@ def test_half_the_matrix_lies_between_none_and_all_of_it(quick):
 
 
 def test_settings_are_checked():
-    wrong = [{"reading": "aloud"}, {"contexts": 0}, {"scale": 0.0}, {"spelling": -1.0}, {"condense": -1}]
+    wrong = [{"reading": "aloud"}, {"contexts": 0}, {"scale": 0.0}, {"spelling": -1.0}]
     for one in wrong:
         with pytest.raises(InputError, match="learner settings"):
             LearnerSettings(**one)
@@ -205,15 +204,6 @@ def test_the_commands_fit_and_infer(store, tmp_path):
         *infer, "--am", "--settings", tmp_path / "settings.toml", "--out", out
     )
     assert "no effect" in refused(*infer, "--am", "--workers", 2, "--out", out)
-
-
-def test_condensing_brings_a_vector_nearer_to_the_slash(lm, quick):
-    alone, condensed = (
-        torch.from_numpy(one.infer("blimpet", FRUIT).vector)[None]
-        for one in (quick, quick.with_settings(condense=4))
-    )
-    assert torch.allclose(condense(lm, [lm.pieces("blimpet")], alone, 4), condensed, atol=1e-5)
-    assert not torch.allclose(alone, condensed, atol=1e-3)
 
 
 def test_a_word_without_known_pieces_goes_without_them(learner):

@@ -36,7 +36,6 @@ from rarewords.mimic.learner_settings import FORMAT, LearnerSettings, bundled_le
 from rarewords.mimic.masked import contexts_of_sentences
 from rarewords.mimic.readings import KnownWords, pool, read, read_store, shares
 from rarewords.mimic.spelling import Spelling
-from rarewords.ota.approximate import condense
 from rarewords.stages import Stages, key_of
 from rarewords.vectors import WordVectors
 
@@ -235,7 +234,4 @@ class WordLearner:
         pieces = approximations(self.lm, self.known, words, wanted, self.approximations, engine)
         contexts = torch.from_numpy(counts).to(self.lm.device)
         evidence = Evidence(reading, contexts, *self._spelling.of(words), pieces)
-        vectors, share = weigh(evidence, self.known, settings, self.transform)
-        if settings.condense:
-            vectors = condense(self.lm, self.lm.tokens.pieces_of(words), vectors, settings.condense)
-        return vectors, share
+        return weigh(evidence, self.known, settings, self.transform)

@@ -13,7 +13,8 @@ from rarewords.files import read_json
 
 FORMAT = "rarewords.learner/1"
 READINGS = ("masked", "shown", "both")
-_REMOVED = {"attention": 0.0}  # settings of earlier versions, with the value at which they change nothing
+# Settings of earlier versions, with the value at which they change nothing.
+_REMOVED = {"attention": 0.0, "condense": 0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +32,6 @@ class LearnerSettings:
     :param temperature: of the softmax over resembling words.
     :param pieces: the weight of the one-token approximation of the pieces.
     :param pieces_alone: its weight for a word without contexts, where the spelling has 1.
-    :param condense: the number of gradient steps that bring a vector closer to what ``word / <vector>`` does
-        (:mod:`rarewords.ota.approximate`).
     :param scale: the distance from the mean embedding, in units of the mean distance of known words.
     """
 
@@ -46,7 +45,6 @@ class LearnerSettings:
     temperature: float = 0.03
     pieces: float = 0.0
     pieces_alone: float = 0.5
-    condense: int = 0
     scale: float = 1.0
 
     def __post_init__(self) -> None:
@@ -56,7 +54,6 @@ class LearnerSettings:
             (self.length < 8, "length must be at least 8 tokens"),
             (not 0 <= self.matrix <= 1, "matrix must be from 0 to 1"),
             (min(self.spelling, self.pieces, self.pieces_alone) < 0, "weights must not be negative"),
-            (self.condense < 0, "condense must not be negative"),
             (self.resemblance_width <= 0, "resemblance_width must be above 0"),
             (self.temperature <= 0, "temperature must be above 0"),
             (self.scale <= 0, "scale must be above 0"),

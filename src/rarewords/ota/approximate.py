@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rarewords.engine import Engine, in_threads, one_thread
+from rarewords.engine import Engine, in_threads
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.ota.contexts import Frame, word_key
@@ -76,14 +76,11 @@ class Approximator:
         embeddings = self.objective.lm.embeddings.float()
         return self.settings.rate * float((embeddings - embeddings.mean(0)).norm(dim=1).mean())
 
-    def batch(self, pieces: Sequence[Sequence[int]], vectors: Tensor | None = None) -> Batch:
-        """Words with the same number of pieces, on the model's device.
-
-        :param vectors: take the place of each last piece. *Shape:* (words, dim)
-        """
+    def batch(self, pieces: Sequence[Sequence[int]]) -> Batch:
+        """Words with the same number of pieces, on the model's device."""
         device = self.objective.lm.device
         keys = [word_key(word, self.settings.seed) for word in pieces]
-        return Batch(torch.tensor(pieces, device=device), torch.tensor(keys, device=device), vectors)
+        return Batch(torch.tensor(pieces, device=device), torch.tensor(keys, device=device))
 
     def start(self, pieces: Tensor) -> Tensor:
         """Where the search begins. *Shape:* (words, pieces) -> (words, dim)"""
@@ -269,39 +266,3 @@ def _note(lm: LanguageModel, word: str, pieces: list[int], most: int, keep_singl
         single = "keeps the model's own embedding" if keep_single else left_out
         return WordNote(word, "one piece", f"is already one piece, {single}", kept=keep_single)
     return None
-
-
-_REACH = 0.25  # steps times the rate of the first; chosen on WNLaMPro dev with the bundled model
-
-
-@one_thread()
-def condense(
-    lm: LanguageModel,
-    pieces: Sequence[Sequence[int]],
-    vectors: Tensor,
-    steps: int,
-    *,
-    seed: int = 0,
-    words_per_batch: int | None = None,
-) -> Tensor:
-    """For each word one vector in place of its pieces, a slash and its vector.
-
-    The search starts at the vector itself and covers the same limited distance whatever the number of steps:
-    farther on, the vector also takes over what the pieces get wrong.
-
-    :param pieces: the token ids of each word.
-    :param vectors: the vectors behind the slash. *Shape:* (words, dim)
-    :param words_per_batch: how many words are computed together; changes the speed, not the vectors.
-    :return: float32, on the model's device. *Shape:* (words, dim)
-    """
-    approximator = Approximator(lm, OtaSettings(steps=steps, rate=_REACH / steps, seed=seed))
-    vectors = vectors.to(lm.device, torch.float32)
-    slash = lm.pieces("/")
-    shown = [[*tokens, *slash, 0] for tokens in pieces]  # the last token only holds the vector's place
-    result = vectors.clone()
-    with progress("Condensing", total=len(pieces), unit="words") as bar:
-        for rows in batches(lm, shown, words_per_batch):
-            batch = approximator.batch([shown[row] for row in rows], vectors[rows])
-            result[rows] = approximator.solve(batch, start=vectors[rows])
-            bar.advance(len(rows))
-    return result
