@@ -91,16 +91,14 @@ class Engine(Protocol):
     ) -> None: ...
 
 
-def engine_for(name: str = "local", workers: int | None = None, address: str | None = None) -> Engine:
-    """The engine called ``local`` or ``ray``; ``address`` is that of a running Ray cluster."""
+def engine_for(name: str = "local", workers: int | None = None) -> Engine:
+    """The engine called ``local`` or ``ray``."""
     if workers is not None and workers < 1:
         raise InputError(f"workers must be 1 or more, not {workers}")
     if name == "local":
-        if address:
-            raise InputError("--address belongs to --engine ray")
         return LocalEngine(workers or _cores())
     if name == "ray":
-        return RayEngine(workers, address)
+        return RayEngine(workers)
     raise InputError(f"no engine called {name!r}; there are local and ray")
 
 
@@ -199,9 +197,9 @@ def _start_worker() -> None:
 
 
 class RayEngine:
-    """Tasks on a Ray cluster; without an address, on a cluster started here and stopped at the end."""
+    """Tasks on the Ray cluster at RAY_ADDRESS; without it, on one started here and stopped at the end."""
 
-    def __init__(self, workers: int | None = None, address: str | None = None) -> None:
+    def __init__(self, workers: int | None = None) -> None:
         try:
             import ray
         except ImportError:
@@ -209,17 +207,13 @@ class RayEngine:
         self._ray: Any = ray
         self._own = not ray.is_initialized()
         if self._own:
+            address = os.environ.get("RAY_ADDRESS", "local")
+            new = {"num_cpus": workers, "include_dashboard": False} if address == "local" else {}
             try:
-                ray.init(
-                    address=address,
-                    num_cpus=None if address else workers,
-                    log_to_driver=False,
-                    logging_level=logging.ERROR,
-                    include_dashboard=None if address else False,
-                )
+                ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **new)
             except (ConnectionError, ValueError, RuntimeError) as error:
-                where = address or "this machine"
-                raise InputError(f"no Ray cluster at {where}: {str(error).splitlines()[0]}") from None
+                reason = str(error).splitlines()[0]
+                raise InputError(f"no Ray cluster at RAY_ADDRESS={address}: {reason}") from None
         self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def map(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[tuple[int, R]]:

@@ -54,7 +54,6 @@ def test_options_reach_the_settings_and_json_is_json(words, tmp_path):
         (["--method", "best"], "method must be one of ota, first"),
         (["--frame", "round"], "frame must be one of static"),
         (["--steps", "0"], "--steps"),
-        (["--address", "auto"], "--address belongs to --engine ray"),
         (["--method", "avg", "--steps", "3"], "--steps has no effect with --method avg"),
         (["--method", "first", "--preset", "fast"], "--preset has no effect with --method first"),
         (["--frame", "static", "--seed", "1"], "--seed has no effect with the static frame"),

@@ -2,21 +2,21 @@
 
 import json
 
-from rarewords.paper.settings import SAMPLES
+from rarewords.paper import settings as paper_settings
 from tests.cli.run import rarewords, refused
 from tests.paper.conftest import SMALL
 
 
 def test_a_part_by_itself_writes_its_report(store, tmp_path, monkeypatch):
-    monkeypatch.setitem(SAMPLES, "tiny", SMALL)
+    monkeypatch.setattr(paper_settings, "QUICK", SMALL)
     out = tmp_path / "out"
-    options = ["--sample", "tiny", "--corpus", store.path, "--out", out, "--device", "cpu"]
+    options = ["--quick", "--corpus", store.path, "--out", out, "--device", "cpu"]
     done = rarewords("reproduce", "heatmap", *options)
     assert "Ranks improve with the number of occurrences." in done.stdout
     assert "report.html: " in done.stdout
     assert "Probing with pieces" in done.stderr
     text = (out / "report.md").read_text("utf-8")
-    assert "rarewords reproduce heatmap --model default --corpus store --out out --sample tiny" in text
+    assert "rarewords reproduce heatmap --model default --corpus store --out out --quick" in text
     assert str(tmp_path) not in text  # a report is read elsewhere
     settings = json.loads((out / "settings.json").read_text())
     assert settings["settings"]["sample"]["name"] == "small"
@@ -33,11 +33,9 @@ def test_a_part_by_itself_writes_its_report(store, tmp_path, monkeypatch):
 def test_mistakes_are_one_line(store, tmp_path):
     common = ["--corpus", store.path, "--out", tmp_path / "x"]
     assert "unknown part 'tables'" in refused("reproduce", "tables", *common)
-    assert "unknown sample 'huge'" in refused("reproduce", "--sample", "huge", *common)
-    assert "exclude each other" in refused("reproduce", "--quick", "--sample", "tiny", *common)
     assert "is not a store" in refused("reproduce", "--corpus", tmp_path, "--out", tmp_path / "x")
     assert "does not exist" in refused("reproduce", "--targets", tmp_path / "none.safetensors", *common)
     (tmp_path / "file").write_text("x")
     assert "is a file" in refused(
-        "-q", "reproduce", "--sample", "tiny", "--corpus", store.path, "--out", tmp_path / "file"
+        "-q", "reproduce", "--quick", "--corpus", store.path, "--out", tmp_path / "file"
     )

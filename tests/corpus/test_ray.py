@@ -28,6 +28,7 @@ def cluster():
 
 def test_a_killed_node_costs_only_its_shards(cluster, text_file, tmp_path, monkeypatch):
     cluster, nodes = cluster
+    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
     expected = build([text_file], tmp_path / "local", SMALL, workers=1)
     monkeypatch.setattr(sources, "SHARD_BYTES", 8_000)
     shards = tmp_path / ".ray.work" / "shards"
@@ -41,7 +42,7 @@ def test_a_killed_node_costs_only_its_shards(cluster, text_file, tmp_path, monke
 
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
-    store = build([text_file], tmp_path / "ray", SMALL, engine="ray", address=cluster.address)
+    store = build([text_file], tmp_path / "ray", SMALL, engine="ray")
     killer.join(timeout=60)
     total = len(sources.cut(sources.find_sources([text_file]), 1))
     assert 5 <= done_at_kill[0] < total - 10, "the node must die in the middle of the build"
@@ -50,6 +51,6 @@ def test_a_killed_node_costs_only_its_shards(cluster, text_file, tmp_path, monke
     # A mistake in the input comes back from the cluster as one line.
     (tmp_path / "bad.jsonl").write_text('{"body": "x"}\n')
     with pytest.raises(InputError, match=r"bad\.jsonl, line 1 has no field 'text'; it has 'body'") as caught:
-        build([tmp_path / "bad.jsonl"], tmp_path / "bad", SMALL, engine="ray", address=cluster.address)
+        build([tmp_path / "bad.jsonl"], tmp_path / "bad", SMALL, engine="ray")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "bad").exists()

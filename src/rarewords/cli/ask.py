@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rarewords.cli.options import AsJson, Device, Dtype, Model, print_json
+from rarewords.cli.options import AsJson, Device, Model, print_json
 
 
 def ask(
@@ -14,7 +14,6 @@ def ask(
     model: Model = "default",
     top: Annotated[int, typer.Option(help="Show N answers.", min=1, metavar="N")] = 5,
     device: Device = "auto",
-    dtype: Dtype = "float32",
     as_json: AsJson = False,
 ) -> None:
     """Fill the blank in a sentence and show the most probable answers.
@@ -25,7 +24,7 @@ def ask(
 
     from rarewords.lm import LanguageModel, Query
 
-    lm = LanguageModel.from_pretrained(model, device=device, dtype=dtype)
+    lm = LanguageModel.from_pretrained(model, device=device)
     answers = lm.fill([Query(pattern) for pattern in patterns], top_k=top)
     found = []
     for row, pattern in enumerate(patterns):

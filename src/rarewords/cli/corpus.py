@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rarewords.cli.options import (
-    Address,
     AsJson,
     EngineName,
     Field,
@@ -56,7 +55,6 @@ def build_command(
     settings: SettingsFile = None,
     workers: Workers = None,
     engine: EngineName = "local",
-    address: Address = None,
     add: Annotated[bool, typer.Option("--add", help="Add to the store if it exists.")] = False,
 ) -> None:
     """Count the words of a text and sample their contexts.
@@ -78,9 +76,9 @@ def build_command(
     given = all_texts(texts, text)
     if add and (out / "store.json").exists():
         Store.open(out).settings.require_equal(wanted, str(out), "this command")
-        store = add_text(out, given, field=field, workers=workers, engine=engine, address=address)
+        store = add_text(out, given, field=field, workers=workers, engine=engine)
     else:
-        store = build(given, out, wanted, field=field, workers=workers, engine=engine, address=address)
+        store = build(given, out, wanted, field=field, workers=workers, engine=engine)
     _print_summary(store)
 
 
@@ -92,7 +90,6 @@ def add_command(
     field: Field = "text",
     workers: Workers = None,
     engine: EngineName = "local",
-    address: Address = None,
 ) -> None:
     """Add text to a store. Only new text is read; the result is that of building from all of it.
 
@@ -101,7 +98,7 @@ def add_command(
     from rarewords.corpus.build import add_text
 
     given = all_texts(texts, text)
-    _print_summary(add_text(store, given, field=field, workers=workers, engine=engine, address=address))
+    _print_summary(add_text(store, given, field=field, workers=workers, engine=engine))
 
 
 @app.command("merge")
@@ -110,12 +107,11 @@ def merge_command(
     out: _Out,
     workers: Workers = None,
     engine: EngineName = "local",
-    address: Address = None,
 ) -> None:
     """Merge stores into one, the same as a store built from all their text."""
     from rarewords.corpus.build import merge_stores
 
-    _print_summary(merge_stores(stores, out, workers=workers, engine=engine, address=address))
+    _print_summary(merge_stores(stores, out, workers=workers, engine=engine))
 
 
 @app.command("show")

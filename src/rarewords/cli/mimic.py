@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rarewords.cli.options import (
-    Address,
     AsJson,
     Contexts,
     Corpus,
@@ -100,7 +99,6 @@ def infer(
     cache: Annotated[bool, typer.Option(help="Keep what is read beside the store (STORE.readings).")] = True,
     workers: Annotated[int, typer.Option(min=1, help="Number of processes that read contexts.")] = 1,
     engine: EngineName = "local",
-    address: Address = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -144,7 +142,7 @@ def infer(
     else:
         check_made_for(lm, ready, "approximations")
         reader = WordLearner.for_model(lm, learner).with_approximations(ready).with_settings(**changes)
-        with nullcontext() if alone else engine_for(engine, workers, address) as runner:
+        with nullcontext() if alone else engine_for(engine, workers) as runner:
             stages = _readings_beside(store) if cache else None
             done = reader.infer_words(asked, store, contexts=contexts, stages=stages, engine=runner)
     for word, reason in done.refused.items():

@@ -33,9 +33,8 @@ Rule = Annotated[
 ]
 Workers = Annotated[int | None, typer.Option(min=1, help="Number of processes; by default one per core.")]
 EngineName = Annotated[
-    str, typer.Option("--engine", metavar="ENGINE", help="`local` processes or a `ray` cluster.")
+    str, typer.Option("--engine", metavar="ENGINE", help="`local` processes or `ray`, at RAY_ADDRESS.")
 ]
-Address = Annotated[str | None, typer.Option(help="Address of a running Ray cluster.")]
 Corpus = Annotated[Path, typer.Option("--corpus", help="A store made by `rarewords corpus build`.")]
 Words = Annotated[Path, typer.Option("--words", "-w", help="A file with one word per line.")]
 Contexts = Annotated[int | None, typer.Option(min=1, help="Use at most N contexts per word.", metavar="N")]
@@ -57,7 +56,6 @@ Model = Annotated[
     typer.Option("--model", "-m", help="A model: `default` (the bundled one), a local folder or a hub name."),
 ]
 Device = Annotated[str, typer.Option(help="Device: auto, cuda, cuda:N, mps or cpu.")]
-Dtype = Annotated[str, typer.Option(help="Number format: float32 or bfloat16.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
 
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from rarewords.cli.options import (
-    Address,
     AsJson,
     Device,
     EngineName,
@@ -47,7 +46,6 @@ def ota(
     settings: SettingsFile = None,
     workers: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
     engine: EngineName = "local",
-    address: Address = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -75,7 +73,7 @@ def ota(
 
     listed = read_words(words)
     torch.set_float32_matmul_precision("high")  # TF32 on a GPU
-    with engine_for(engine, workers, address) as runner:
+    with engine_for(engine, workers) as runner:
         lm = LanguageModel.from_pretrained(model, device=device)
         alone = engine == "local" and workers == 1
         with work_beside(out) as stages:

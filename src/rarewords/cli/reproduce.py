@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from rarewords.cli.options import AsJson, Corpus, Device, Model, Seed, print_json
-from rarewords.errors import InputError
 
 
 def reproduce(
@@ -24,9 +23,6 @@ def reproduce(
     ] = None,
     model: Model = "default",
     quick: Annotated[bool, typer.Option("--quick", help="Run a small sample: minutes on two cores.")] = False,
-    sample: Annotated[
-        str | None, typer.Option(help="full (the paper's sizes), quick, or tiny (seconds, for tests).")
-    ] = None,
     targets: Annotated[
         Path | None, typer.Option(help="Vectors made by `rarewords ota`; missing words are approximated.")
     ] = None,
@@ -62,12 +58,9 @@ def reproduce(
     from rarewords.probe.dataset import Dataset
     from rarewords.vectors import open_vectors
 
-    if quick and sample not in (None, "quick"):
-        raise InputError(f"--quick and --sample {sample} exclude each other")
     asked = parts or ["all"]
     check_parts(asked)
-    size = sample or ("quick" if quick else "full")
-    settings = ReproduceSettings.sized(size, seed=seed, seeds=seeds)
+    settings = ReproduceSettings.sized(quick=quick, seed=seed, seeds=seeds)
     store, dataset = Store.open(corpus), Dataset.load(data)
     ready = open_vectors(targets) if targets is not None else None
     # The command is shown in the report, which is read elsewhere: files by their names, defaults left out.
@@ -75,7 +68,6 @@ def reproduce(
         "model": Path(model).name,
         "corpus": corpus.name,
         "out": out.name,
-        "sample": None if size == "full" else size,
         "targets": targets and targets.name,
         "learner": learner and learner.name,
         "data": None if data == "default" else Path(data).name,
@@ -84,6 +76,7 @@ def reproduce(
     }
     options = [word for name, value in shown.items() if value for word in (f"--{name}", value)]
     repeated = ["all"] if asked == ["report"] else asked
+    options += ["--quick"] if quick else []
     lm = LanguageModel.from_pretrained(model, device=device)
     done = run(
         lm,

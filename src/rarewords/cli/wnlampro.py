@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rarewords.cli.options import (
-    Address,
     AsJson,
     Device,
     EngineName,
@@ -90,7 +89,6 @@ def evaluate(
     settings: SettingsFile = None,
     workers: Annotated[int, typer.Option(help="Number of processes.", min=1)] = 1,
     engine: EngineName = "local",
-    address: Address = None,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -122,7 +120,7 @@ def evaluate(
     alone = workers == 1 and engine == "local"
     with (
         work_beside(out) as stages,
-        nullcontext() if alone else engine_for(engine, workers, address) as runner,
+        nullcontext() if alone else engine_for(engine, workers) as runner,
     ):
         result = evaluate_model(
             lm,

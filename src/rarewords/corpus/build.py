@@ -35,7 +35,6 @@ def build(
     field: str = "text",
     workers: int | None = None,
     engine: str = "local",
-    address: str | None = None,
 ) -> Store:
     """Make a store from text.
 
@@ -46,7 +45,7 @@ def build(
     """
     out, settings = Path(out), settings or CorpusSettings()
     require_free(out)
-    with work_beside(out) as stages, engine_for(engine, workers, address) as runner:
+    with work_beside(out) as stages, engine_for(engine, workers) as runner:
         sources = _new_sources(texts, field, stages.path, ())
         parts = _read(sources, settings, runner, stages.path)
         merge_parts(parts, settings, list(sources), out, runner, stages.path)
@@ -60,14 +59,13 @@ def add_text(
     field: str = "text",
     workers: int | None = None,
     engine: str = "local",
-    address: str | None = None,
 ) -> Store:
     """Add text to a store; only text that the store does not hold yet is read.
 
     The result is the same, byte for byte, as that of building from all text at once.
     """
     path = Store.open(store).path
-    with work_beside(path) as stages, engine_for(engine, workers, address) as runner:
+    with work_beside(path) as stages, engine_for(engine, workers) as runner:
         old = Store.open(path)  # nobody else changes it from now on
         settings = _common_settings([old])
         sources = _new_sources(texts, field, stages.path, old.header.texts)
@@ -84,7 +82,6 @@ def merge_stores(
     *,
     workers: int | None = None,
     engine: str = "local",
-    address: str | None = None,
 ) -> Store:
     """Merge stores of different text into one: the same as one built from all their text."""
     if len(stores) < 2:
@@ -98,7 +95,7 @@ def merge_stores(
         raise InputError(
             "some of these stores hold the same text, which would count twice; build one store from all text"
         )
-    with work_beside(out) as stages, engine_for(engine, workers, address) as runner:
+    with work_beside(out) as stages, engine_for(engine, workers) as runner:
         parts = _parts_of_stores(opened, stages.path)
         merge_parts(parts, settings, texts, out, runner, stages.path)
     return Store.open(out)

@@ -92,12 +92,10 @@ def count_words(
     *,
     field: str = "text",
     workers: int | None = None,
-    engine: str = "local",
-    address: str | None = None,
 ) -> tuple[list[str], npt.NDArray[np.int64]]:
     """The words of a text under the word rule, most frequent first, and their counts. *Shape:* (words,)"""
     counts: Counter[str] = Counter()
-    with TemporaryDirectory() as folder, engine_for(engine, workers, address) as runner:
+    with TemporaryDirectory() as folder, engine_for(workers=workers) as runner:
         shards = cut(find_sources(spool(texts, Path(folder)), field), runner.workers)
         with progress("Counting", total=sum(shard.bytes for shard in shards) / 1e6, unit="MB") as bar:
             for place, found in runner.map(_count_shard, [(shard, settings) for shard in shards]):

@@ -78,7 +78,7 @@ class Sample:
         return replace(self, seeds=Sample.seeds) == Sample()
 
 
-_QUICK = Sample(
+QUICK = Sample(
     "quick",
     curve_words=24,
     curve_steps=300,
@@ -92,21 +92,6 @@ _QUICK = Sample(
     epochs=(2, 4),
     seeds=1,
 )
-_TINY = replace(
-    _QUICK,
-    name="tiny",
-    curve_words=6,
-    curve_steps=30,
-    dev_entries=20,
-    test_entries=30,
-    smallest_cell=2,
-    targets=12,
-    ota_steps=4,
-    contexts=8,
-    min_count=15,
-    epochs=(1, 2),
-)
-SAMPLES = {sample.name: sample for sample in (Sample(), _QUICK, _TINY)}
 
 
 @dataclass(frozen=True)
@@ -125,14 +110,12 @@ class ReproduceSettings:
             raise InputError(f"the seed must be at least 0, not {self.seed}")
 
     @classmethod
-    def sized(cls, sample: str, *, seed: int = 0, seeds: int | None = None) -> ReproduceSettings:
-        """Settings of a sample by its name: ``full``, ``quick`` or ``tiny``.
+    def sized(cls, *, quick: bool = False, seed: int = 0, seeds: int | None = None) -> ReproduceSettings:
+        """The paper's sizes, or those of a quick look.
 
         :param seeds: trainings of each configuration; None takes the sample's own number.
         """
-        if sample not in SAMPLES:
-            raise InputError(f"unknown sample {sample!r}; use {', '.join(SAMPLES)}")
-        chosen = SAMPLES[sample]
+        chosen = QUICK if quick else Sample()
         return cls(chosen if seeds is None else replace(chosen, seeds=seeds), seed)
 
     @property
