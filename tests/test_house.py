@@ -8,7 +8,7 @@ import rarewords
 HOME = Path(rarewords.__file__).parent
 ORDER = (
     *("errors", "files", "progress", "vectors", "tokens", "models", "engine", "lm", "worker", "stages"),
-    *("corpus", "ota", "mimic", "slash", "card", "injection", "probe", "report", "teaching", "paper"),
+    *("corpus", "ota", "mimic", "transport", "slash", "card", "injection", "probe", "report", "teaching", "paper"),
     *("app", "cli"),
 )
 _LONGEST_FILE = 350

@@ -9,6 +9,7 @@ probability is exactly zero.
 from __future__ import annotations
 
 import copy
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from tokenizers import AddedToken
 from rarewords.card import model_card
 from rarewords.errors import InputError
 from rarewords.files import no_space, whole_folder
-from rarewords.models import load_pretrained
+from rarewords.models import is_sentence_transformer, load_pretrained, model_kind, transformer_folder
 from rarewords.tokens import Tokens
 from rarewords.vectors import WordVectors
 
@@ -30,6 +31,8 @@ EXISTING = ("refuse", "replace", "skip")
 _NEVER = -1e4
 # A word must be one token in each of these surroundings.
 _SURROUNDINGS = ("{}", "a {} .", '"{}"', "({}),")
+# Files of a sentence-transformers folder that hold the model without its new words.
+_OLD_WEIGHTS = ("pytorch_model*", "model*.safetensors*", "*.h5", "*.msgpack", "*.ot", "onnx", "openvino")
 
 
 @dataclass(frozen=True)
@@ -106,19 +109,20 @@ def inject_folder(
     :param model: ``default``, a folder or a hub name.
     :param card: the text of the folder's README.md; generated if not given.
     """
-    language_model, tokenizer = load_pretrained(model)
+    language_model, tokenizer = load_pretrained(model, model_kind(model))
     injection = inject(
         language_model, tokenizer, vectors, predictable=predictable, existing=existing, slash=slash
     )
     if card is None:
         card = model_card(str(model), vectors, injection.ids, predictable=predictable, slash=slash)
-    save_folder(language_model, tokenizer, out, card=card)
+    save_folder(language_model, tokenizer, out, base=model, card=card)
     return injection
 
 
 def require_injectable(model: Any, *, predictable: bool = False) -> None:
     """Refuse a model whose answers new words could not be kept out of."""
-    if not predictable and _output_bias(model) is None:
+    answers = model.get_output_embeddings() is not None and not model.can_generate()
+    if answers and not predictable and _output_bias(model) is None:
         raise InputError(
             f"{type(model).__name__} has no output bias, so new words cannot be kept out of its answers; "
             "use predictable=True (inject --predictable, or predictable = true in --settings of teach)"
@@ -138,16 +142,29 @@ def unfit_words(tokenizer: Any, words: Sequence[str], *, slash: bool = False) ->
 
 
 def save_folder(
-    model: Any, tokenizer: Any, out: str | Path, *, card: str, more: Mapping[str, str] | None = None
+    model: Any,
+    tokenizer: Any,
+    out: str | Path,
+    *,
+    base: str | Path,
+    card: str,
+    more: Mapping[str, str] | None = None,
 ) -> None:
     """Save model, tokenizer and card as an ordinary Hugging Face folder, whole or not at all.
 
+    :param base: the model it was made from; a sentence-transformers folder keeps its other modules.
     :param more: further text files by name.
     """
     with whole_folder(out) as folder:
         try:
-            model.save_pretrained(folder)
-            tokenizer.save_pretrained(folder)
+            inner = folder
+            if is_sentence_transformer(base):
+                shutil.copytree(
+                    base, folder, ignore=shutil.ignore_patterns(*_OLD_WEIGHTS), dirs_exist_ok=True
+                )
+                inner = folder / transformer_folder(base).relative_to(base)
+            model.save_pretrained(inner)
+            tokenizer.save_pretrained(inner)
         except SafetensorError as error:
             raise no_space(error, out) or error from error
         for name, text in {"README.md": card, **(more or {})}.items():
@@ -266,6 +283,11 @@ def _set_outputs(model: Any, vectors: WordVectors, ids: dict[int, int], predicta
         return
     rows, tokens = list(ids), list(ids.values())
     output = model.get_output_embeddings()
+    if output is None:
+        return
+    if model.can_generate() and not predictable:
+        settings = model.generation_config
+        settings.suppress_tokens = sorted({*(settings.suppress_tokens or ()), *tokens})
     if output.weight.data_ptr() != model.get_input_embeddings().weight.data_ptr():
         values = torch.from_numpy(vectors.matrix[rows]).to(output.weight)
         output.weight[tokens] = values if output.weight.shape[1] == values.shape[1] else 0.0

@@ -1,8 +1,7 @@
-"""One wrapper over any Hugging Face masked language model.
+"""One wrapper over any Hugging Face language model; only a masked one fills blanks.
 
 The only file that knows architectures differ: where the prediction head is, what the input embeddings are,
-and how a sequence becomes hidden states. Everything goes through ``inputs_embeds``, so a word may be its
-pieces or one free vector.
+how a sequence becomes hidden states. Through ``inputs_embeds`` a word may be its pieces or a free vector.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from torch import Tensor, nn
 
 from rarewords.engine import in_threads
 from rarewords.errors import InputError
-from rarewords.models import DEFAULT_MODEL, choose_device, choose_dtype, load_pretrained
+from rarewords.models import DEFAULT_MODEL, Kind, choose_device, choose_dtype, load_pretrained
 from rarewords.progress import progress
 from rarewords.tokens import EncodedBlank, Tokens
 
@@ -77,30 +76,36 @@ class LanguageModel:
     ['tree', 'plant', 'fruit']
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, name: str = "model") -> None:
+    def __init__(self, model: Any, tokenizer: Any, *, name: str = "model", kind: Kind = "masked") -> None:
         self.model = model.eval()
         for parameter in self.model.parameters():
             parameter.requires_grad_(False)
         self.tokens = Tokens(tokenizer)
         self.tokenizer = tokenizer
-        self.name = name
+        self.name, self.kind = name, kind
         self._base: nn.Module = model.base_model
         self._embedding: nn.Embedding = model.get_input_embeddings()
         self._head = _find_head(model)
 
     @classmethod
     def from_pretrained(
-        cls, name: str | Path = DEFAULT_MODEL, *, device: str = "auto", dtype: str = "float32"
+        cls,
+        name: str | Path = DEFAULT_MODEL,
+        *,
+        device: str = "auto",
+        dtype: str = "float32",
+        kind: Kind = "masked",
     ) -> LanguageModel:
         """Load a model: ``default`` is the bundled one, otherwise a local folder or a hub name.
 
         :param device: ``auto`` (the best there is), ``cuda``, ``cuda:1``, ``mps`` or ``cpu``.
         :param dtype: ``float32`` or ``bfloat16``.
+        :param kind: ``masked``; or, to be taught with vectors of a reader, ``encoder`` or ``causal``.
         """
         chosen = choose_device(device)
         number = choose_dtype(dtype, chosen)
-        model, tokenizer = load_pretrained(name)
-        return cls(model.to(device=chosen, dtype=number), tokenizer, name=str(name))
+        model, tokenizer = load_pretrained(name, kind)
+        return cls(model.to(device=chosen, dtype=number), tokenizer, name=str(name), kind=kind)
 
     @property
     def device(self) -> torch.device:
@@ -126,11 +131,6 @@ class LanguageModel:
     def layers(self) -> int:
         """The number of layers, not counting the embedding output."""
         return int(self.model.config.num_hidden_layers)
-
-    @property
-    def architecture(self) -> str:
-        """The name of the model's class."""
-        return type(self.model).__name__
 
     @property
     def parameters(self) -> int:
@@ -280,7 +280,7 @@ class LanguageModel:
             vectors = [queries[i].vector for i in batch]
             return batch, answer(batch, self._blank_logits([encoded[i] for i in batch], vectors))
 
-        batches = _batches_by_length([len(one.ids) for one in encoded], budget)
+        batches = batches_by_length([len(one.ids) for one in encoded], budget)
         return in_threads(compute, batches, self.device.type)
 
     def _encode(self, queries: Sequence[Query]) -> list[EncodedBlank]:
@@ -336,7 +336,7 @@ def _find_head(model: Any) -> tuple[nn.Module, ...] | None:
     return None
 
 
-def _batches_by_length(lengths: Sequence[int], tokens_per_batch: int) -> list[list[int]]:
+def batches_by_length(lengths: Sequence[int], tokens_per_batch: int) -> list[list[int]]:
     """Batches of indices, each of one length and at most ``tokens_per_batch`` tokens, short ones first."""
     groups: dict[int, list[int]] = {}
     for index, length in enumerate(lengths):

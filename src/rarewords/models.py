@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from filelock import FileLock
 
@@ -31,29 +31,56 @@ BUNDLED_NAME = "gte-mlm"
 _PACKED_WEIGHTS = "weights.int8.safetensors"
 _MANIFEST = "manifest.json"
 _LOADING_ERRORS = (OSError, ValueError, KeyError, RuntimeError, ImportError)
+_MODULES = "modules.json"  # what makes a folder one of sentence-transformers
+
+Kind = Literal["masked", "encoder", "causal"]
+_KINDS = {"masked": "a masked LM", "encoder": "an encoder without a masked-LM head", "causal": "a causal LM"}
 
 
-def load_pretrained(name: str | Path = DEFAULT_MODEL) -> tuple[Any, Any]:
-    """The Hugging Face model (float32, on the CPU) and the tokenizer for a name."""
-    from transformers import AutoModelForMaskedLM, AutoTokenizer
+def model_kind(name: str | Path = DEFAULT_MODEL) -> Kind:
+    """What a model is, by its folder and its config; a sentence-transformers folder is an encoder."""
+    from transformers import AutoConfig
+
+    if is_sentence_transformer(name):
+        return "encoder"
+    try:
+        config = AutoConfig.from_pretrained(_source(name), trust_remote_code=False)
+    except _LOADING_ERRORS as error:
+        raise _not_loaded(name, error) from error
+    architecture = (config.architectures or [""])[0]
+    if architecture.endswith(("ForCausalLM", "LMHeadModel")):
+        return "causal"
+    if not architecture.endswith("Model") or config.is_encoder_decoder:
+        return "masked"
+    if not Path(name).is_dir():
+        raise InputError(f"{name} is an encoder; download it first: hf download {name} --local-dir FOLDER")
+    return "encoder"
+
+
+def load_pretrained(name: str | Path = DEFAULT_MODEL, kind: Kind = "masked") -> tuple[Any, Any]:
+    """The Hugging Face model (on the CPU, numbers as stored) and the tokenizer for a name."""
+    from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # weights load in a moment; a bar per load only clutters stderr
-    source = _source(name)
+    found = model_kind(name)
+    if found != kind:
+        raise InputError(f"{name} is {_KINDS[found]}, but this needs {_KINDS[kind]}; only `teach` takes it")
+    source, loader = _source(name), {"encoder": AutoModel, "causal": AutoModelForCausalLM}
     try:
-        model, report = AutoModelForMaskedLM.from_pretrained(
+        model, report = loader.get(kind, AutoModelForMaskedLM).from_pretrained(
             source, trust_remote_code=False, output_loading_info=True
         )
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
     except _LOADING_ERRORS as error:
-        raise InputError(f"the model {name} cannot be loaded: {_first_line(error)}") from error
-    missing = sorted(set(report["missing_keys"]))
+        raise _not_loaded(name, error) from error
+    missing = sorted(key for key in set(report["missing_keys"]) if not key.startswith("pooler."))
     if missing:
         raise InputError(
-            f"{name} lacks weights of a masked language model ({missing[0]} and {len(missing) - 1} more); "
-            "it may have been saved without its masked-LM head: use the original masked LM"
+            f"{name} lacks weights of {_KINDS[kind]} ({missing[0]} and {len(missing) - 1} more); "
+            "it may have been saved without its head: use the original model"
         )
-    return model.float(), tokenizer
+    return model, tokenizer
 
 
 def load_tokens(name: str | Path = DEFAULT_MODEL) -> Tokens:
@@ -66,6 +93,27 @@ def load_tokens(name: str | Path = DEFAULT_MODEL) -> Tokens:
         raise
     except _LOADING_ERRORS as error:
         raise InputError(f"the tokenizer of {name} cannot be loaded: {_first_line(error)}") from None
+
+
+def is_sentence_transformer(folder: str | Path) -> bool:
+    """Whether a folder is one of sentence-transformers."""
+    return (Path(folder) / _MODULES).is_file()
+
+
+def transformer_folder(folder: str | Path) -> Path:
+    """Where the transformer of a sentence-transformers folder is."""
+    return Path(folder) / _modules(folder)[0].get("path", "")
+
+
+def pooling(name: str | Path) -> str:
+    """How an encoder makes one vector of a text: ``cls``, ``lasttoken`` or ``mean``."""
+    for module in _modules(name) if is_sentence_transformer(name) else []:
+        if module.get("type", "").endswith("Pooling"):
+            chosen = read_json(Path(name) / module.get("path", "") / "config.json")
+            for mode, old in (("cls", "cls_token"), ("lasttoken", "lasttoken")):
+                if chosen.get("pooling_mode") == mode or chosen.get(f"pooling_mode_{old}"):
+                    return mode
+    return "mean"
 
 
 def choose_device(device: str = "auto") -> torch.device:
@@ -175,6 +223,9 @@ def _source(name: str | Path) -> str:
     looks_local = path.is_absolute() or source.startswith((".", "~")) or source.count("/") > 1
     if looks_local and not path.is_dir():
         raise InputError(f"the model folder {source} does not exist")
+    if is_sentence_transformer(path):
+        path = transformer_folder(path)
+        source = str(path)
     if path.is_dir() and not (path / "config.json").is_file():
         raise InputError(f"{source} has no config.json, so it is not a Hugging Face model folder")
     return source
@@ -203,6 +254,17 @@ def _first_difference(folder: Path, expected: Mapping[str, str]) -> str | None:
         except OSError:
             return name
     return None
+
+
+def _modules(folder: str | Path) -> list[dict[str, str]]:
+    found = read_json(Path(folder) / _MODULES)
+    if not isinstance(found, list) or not found or not all(isinstance(one, dict) for one in found):
+        raise InputError(f"{Path(folder) / _MODULES} lists no modules; give a sentence-transformers folder")
+    return found
+
+
+def _not_loaded(name: str | Path, error: Exception) -> InputError:
+    return InputError(f"the model {name} cannot be loaded: {_first_line(error)}")
 
 
 def _first_line(error: BaseException) -> str:

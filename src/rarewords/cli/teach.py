@@ -31,6 +31,10 @@ def teach(
         Path | None, typer.Option(help="A store made by `rarewords corpus build`, instead of text.")
     ] = None,
     learner: options.Learner = None,
+    reader: Annotated[
+        str,
+        typer.Option(metavar="MODEL", help="The masked LM that reads the text for a model that is none."),
+    ] = "default",
     contexts: options.Contexts = None,
     min_count: Annotated[
         int | None,
@@ -76,6 +80,7 @@ def teach(
         model=model,
         corpus=corpus,
         learner=learner,
+        reader=reader,
         settings=options.read_settings(settings, TeachSettings, **changes),
         device=device,
         field=field,
@@ -100,15 +105,18 @@ def print_taught(taught: Taught, *, shown: int = _SHOWN, place: str | None = Non
     from rarewords.report.tables import figure
     from rarewords.teaching.outcome import fell_line
 
-    columns = [Column(heading, overflow="fold") for heading in ("word", "before", "after")]
-    gains = Column("held-out gain", justify="right")
-    table = Table(*columns, gains, title="a … is a kind of _", title_justify="left")
+    answered = any(one.before for one in taught.words)  # by masked LMs only
+    headings = ("word", "before", "after") if answered else ("word",)
+    columns = [Column(heading, overflow="fold") for heading in headings]
+    gains, title = Column("held-out gain", justify="right"), "a … is a kind of _" if answered else None
+    table = Table(*columns, gains, title=title, title_justify="left")
     kept = {one.word for one in taught.words}
     everything = {one.word: one for one in [*taught.words, *taught.worse]}
     for one in sorted(everything.values(), key=lambda one: -one.count)[:shown]:
         gain = f"{one.judgement.gain:+.2f}" if one.judgement else "not judged"
         name = one.word if one.word in kept else f"{one.word} (left out)"
-        table.add_row(name, ", ".join(one.before[:3]), ", ".join(one.after[:3]), gain)
+        answers = [", ".join(one.before[:3]), ", ".join(one.after[:3])] if answered else []
+        table.add_row(name, *answers, gain)
     Console().print(table)
     number = "one more word" if len(kept) == 1 else f"{len(kept):,} more words"
     typer.echo(f"{place or taught.folder}: {taught.model} with {number}")

@@ -247,7 +247,7 @@ class Experiment:
             contexts[bounds.band(entry.count)].append(min(kept, int(counts.get(entry.word.text, 0))))
         return Facts(
             model=shown_name(lm.name),
-            architecture=lm.architecture,
+            architecture=type(lm.model).__name__,
             layers=lm.layers,
             hidden=lm.hidden,
             parameters=round(lm.parameters / 1e6, 1),

@@ -52,13 +52,17 @@ class MaskedNeighbour:
 class Judgement:
     """Mean log-probability of the true neighbours of a word, with its pieces and with its vector.
 
+    On a model without a masked-LM head it is the measure of :mod:`.target` instead.
+
     :param contexts: held-out contexts that had a neighbour to mask; ``neighbours``: all neighbours masked.
+    :param least: the gain below which the word is not taught.
     """
 
     contexts: int
     neighbours: int
     pieces: float
     vector: float
+    least: float = 0.0
 
     @property
     def gain(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from rarewords.teaching.judge import Made, judge
 from rarewords.teaching.outcome import Learned
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import Split
+from rarewords.teaching.target import judge_on_target
+from rarewords.transport import Transport
 from rarewords.vectors import WordVectors
 
 WORDS_PER_PART = 64
@@ -31,6 +33,23 @@ _ANSWERS = 5
 _NOTHING = "its contexts say nothing about it and it resembles no known word"
 
 Learner = WordLearner | AttentiveMimicking
+
+
+@dataclass(frozen=True)
+class TransportedLearner:
+    """A learner of a reader whose vectors are brought into the space of the model that is taught."""
+
+    learner: Learner
+    reader: LanguageModel
+    transport: Transport
+
+    @property
+    def key(self) -> str:
+        """A digest of everything the vectors depend on besides the target."""
+        return key_of("transported", self.reader.fingerprint, self.learner.key, self.transport.key)
+
+
+AnyLearner = Learner | TransportedLearner
 
 
 @dataclass(frozen=True)
@@ -54,8 +73,16 @@ def open_learner(lm: LanguageModel, learner: str | Path | None = None) -> Learne
     return AttentiveMimicking.from_pretrained(folder, lm)
 
 
+def learner_for(lm: LanguageModel, learner: str | Path | None, reader: str | Path) -> AnyLearner:
+    """A learner for a model of any kind; unless it is a masked LM, the reader makes its vectors."""
+    if lm.kind == "masked":
+        return open_learner(lm, learner)
+    reads = LanguageModel.from_pretrained(reader, device=str(lm.device))
+    return TransportedLearner(open_learner(reads, learner), reads, Transport.fit(reads, lm))
+
+
 def learn(
-    lm: LanguageModel, learner: Learner, splits: Sequence[Split], settings: TeachSettings, stages: Stages
+    lm: LanguageModel, learner: AnyLearner, splits: Sequence[Split], settings: TeachSettings, stages: Stages
 ) -> Lessons:
     """Make a vector for each word and judge it."""
     learned: list[Learned] = []
@@ -66,7 +93,9 @@ def learn(
             key = key_of(lm.fingerprint, learner.key, [asdict(split) for split in part])
             made = _unpack(part, stages.arrays("vectors", key, partial(_make, lm, learner, part)))
             key = key_of(key, settings.neighbours, settings.slash)
-            learned += map(Learned.from_json, stages.json("judged", key, partial(_judge, lm, made, settings)))
+            learned += map(
+                Learned.from_json, stages.json("judged", key, partial(_judge, lm, learner, made, settings))
+            )
             rows |= {one.split.word: one.vector for one in made}
             bar.advance(len(part))
     matrix = np.stack(list(rows.values())) if rows else np.zeros((0, lm.dim), np.float32)
@@ -80,7 +109,7 @@ def _context_sets(split: Split) -> list[tuple[str, ...]]:
     return [split.contexts, *folds]
 
 
-def _make(lm: LanguageModel, learner: Learner, part: Sequence[Split]) -> dict[str, np.ndarray]:
+def _make(lm: LanguageModel, learner: AnyLearner, part: Sequence[Split]) -> dict[str, np.ndarray]:
     """One row for each context set of each word; the share is NaN if there is no vector."""
     tasks = [(split.word, contexts) for split in part for contexts in _context_sets(split)]
     found = _infer_each(learner, tasks)
@@ -92,7 +121,10 @@ def _make(lm: LanguageModel, learner: Learner, part: Sequence[Split]) -> dict[st
     }
 
 
-def _infer_each(learner: Learner, tasks: Sequence[tuple[str, Sequence[str]]]) -> list[Inferred | None]:
+def _infer_each(learner: AnyLearner, tasks: Sequence[tuple[str, Sequence[str]]]) -> list[Inferred | None]:
+    if isinstance(learner, TransportedLearner):
+        read, move = _infer_each(learner.learner, tasks), learner.transport
+        return [one and replace(one, vector=move(one.vector[None])[0]) for one in read]
     if isinstance(learner, WordLearner):
         return learner.infer_each(tasks)
     found: list[Inferred | None] = []
@@ -116,13 +148,16 @@ def _unpack(part: Sequence[Split], arrays: Mapping[str, np.ndarray]) -> list[Mad
     return made
 
 
-def _judge(lm: LanguageModel, made: Sequence[Made], settings: TeachSettings) -> list[dict[str, Any]]:
-    judged = judge(lm, made, neighbours=settings.neighbours, slash=settings.slash)
-    # The plainest question about each word, before and after.
-    asked = [(patterns_for("hypernym", one.split.word)[-1], one) for one in made]
-    queries = [Query(pattern, one.split.word) for pattern, one in asked]
-    queries += [Query(pattern, one.split.word, one.vector, settings.slash) for pattern, one in asked]
-    answers = lm.fill(queries, top_k=_ANSWERS) if queries else None
+def _judge(
+    lm: LanguageModel, learner: AnyLearner, made: Sequence[Made], settings: TeachSettings
+) -> list[dict[str, Any]]:
+    if isinstance(learner, TransportedLearner):
+        judged = judge_on_target(lm, learner.reader, made, slash=settings.slash)
+        before: list[tuple[str, ...]] = [()] * len(made)
+        after = before
+    else:
+        judged = judge(lm, made, neighbours=settings.neighbours, slash=settings.slash)
+        before, after = _answers(lm, made, settings.slash)
     return [
         asdict(
             Learned(
@@ -130,11 +165,20 @@ def _judge(lm: LanguageModel, made: Sequence[Made], settings: TeachSettings) -> 
                 count=one.split.count,
                 contexts=one.contexts,
                 context_share=round(one.context_share, 6),
-                before=tuple(answers.words(row)),
-                after=tuple(answers.words(row + len(made))),
+                before=before[row],
+                after=after[row],
                 judgement=judgement,
             )
         )
         for row, (one, judgement) in enumerate(zip(made, judged, strict=True))
-        if answers is not None
     ]
+
+
+def _answers(lm: LanguageModel, made: Sequence[Made], slash: bool) -> list[list[tuple[str, ...]]]:
+    """Answers to the plainest question about each word, with its pieces and with its vector."""
+    asked = [(patterns_for("hypernym", one.split.word)[-1], one) for one in made]
+    queries = [Query(pattern, one.split.word) for pattern, one in asked]
+    queries += [Query(pattern, one.split.word, one.vector, slash) for pattern, one in asked]
+    answers = lm.fill(queries, top_k=_ANSWERS)
+    every = [tuple(answers.words(row)) for row in range(len(queries))]
+    return [every[: len(made)], every[len(made) :]]

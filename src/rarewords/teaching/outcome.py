@@ -38,7 +38,7 @@ class Learned:
     @property
     def worse(self) -> bool:
         """Whether the vector does worse than the pieces on held-out contexts."""
-        return self.judgement is not None and self.judgement.gain < 0
+        return self.judgement is not None and self.judgement.gain < self.judgement.least
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Learned:

@@ -15,7 +15,7 @@ from typing import Any
 from rarewords.lm import LanguageModel
 from rarewords.models import DEFAULT_MODEL, shown_name
 from rarewords.stages import Stages
-from rarewords.teaching.learning import learn, open_learner
+from rarewords.teaching.learning import learn, learner_for
 from rarewords.teaching.scan import choose_words
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import split_words
@@ -57,6 +57,7 @@ def plan_teaching(
     model: str | Path | LanguageModel = DEFAULT_MODEL,
     corpus: str | Path | None = None,
     learner: str | Path | None = None,
+    reader: str | Path = DEFAULT_MODEL,
     settings: TeachSettings | None = None,
     device: str = "auto",
     field: str = "text",
@@ -68,7 +69,7 @@ def plan_teaching(
         stages = Stages(Path(folder))
         with stages.timed("loading"):
             lm = open_model(texts, Path(out), model, corpus, settings, device)
-            reader = open_learner(lm, learner)
+            maker = learner_for(lm, learner, reader)
         with stages.timed("corpus"):
             store = open_store(texts, corpus, lm, settings, field, workers, stages)
         chosen = choose_words(*store.counts(), lm.tokens, settings, words)
@@ -78,7 +79,7 @@ def plan_teaching(
         splits = split_words(store, timed, settings)
         for attempt in ("warming up", "learning"):  # the first is slower: memory is allocated, kernels chosen
             with stages.timed(attempt):
-                learn(lm, reader, splits, settings, Stages(Path(folder) / attempt))
+                learn(lm, maker, splits, settings, Stages(Path(folder) / attempt))
     took = {title: cost.seconds for title, cost in stages.costs.items()}
     seconds = {
         "loading": took["loading"],

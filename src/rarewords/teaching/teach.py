@@ -15,11 +15,11 @@ from rarewords.errors import InputError
 from rarewords.files import file_digest
 from rarewords.injection import inject, require_injectable, save_folder
 from rarewords.lm import LanguageModel
-from rarewords.models import DEFAULT_MODEL, load_pretrained, shown_name
+from rarewords.models import DEFAULT_MODEL, load_pretrained, model_kind, shown_name
 from rarewords.progress import message
 from rarewords.stages import Stages, key_of, require_free, work_beside
-from rarewords.teaching.judge import probe_words
-from rarewords.teaching.learning import learn, open_learner
+from rarewords.teaching.judge import Probed, probe_words
+from rarewords.teaching.learning import learn, learner_for
 from rarewords.teaching.outcome import Taught, teaching_card
 from rarewords.teaching.scan import choose_words
 from rarewords.teaching.settings import TeachSettings
@@ -35,6 +35,7 @@ def teach(
     model: str | Path | LanguageModel = DEFAULT_MODEL,
     corpus: str | Path | None = None,
     learner: str | Path | None = None,
+    reader: str | Path = DEFAULT_MODEL,
     settings: TeachSettings | None = None,
     device: str = "auto",
     field: str = "text",
@@ -48,21 +49,23 @@ def teach(
     :param texts: files, folders, patterns, ``-`` for standard input.
     :param out: the new model's folder; must not exist or be empty.
     :param words: the words to teach; by default the words of the text that the model splits into fragments.
-    :param model: ``default``, a folder, a hub name, or a model that is already loaded.
+    :param model: ``default``, a folder, a hub name, or a model that is already loaded: a masked LM, a
+        sentence-transformers folder, an encoder or a causal LM.
     :param corpus: a store of the text, instead of ``texts``.
     :param learner: a learner's folder, or ``am`` for the attentive mimicking model that ships; by default the
         best learner for the model.
+    :param reader: a masked LM that reads the sentences for a model that is none.
     :param keep_work: keep the work folder, so that teaching again with other settings takes less time.
     """
     settings = (settings or TeachSettings()).with_rule(listed=words is not None)
     out = Path(out)
     lm = open_model(texts, out, model, corpus, settings, device)
-    reader = open_learner(lm, learner)
+    maker = learner_for(lm, learner, reader)
     with work_beside(out, keep=keep_work) as stages:
         store = open_store(texts, corpus, lm, settings, field, workers, stages)
         chosen = choose_words(*store.counts(), lm.tokens, settings, words)
         message(f"Words: {len(chosen.counts):,} to teach, {len(chosen.refused):,} refused")
-        lessons = learn(lm, reader, split_words(store, chosen.counts, settings), settings, stages)
+        lessons = learn(lm, maker, split_words(store, chosen.counts, settings), settings, stages)
         kept = tuple(one for one in lessons.learned if settings.keep_all or not one.worse)
         worse = tuple(one for one in lessons.learned if one.worse)
         message(f"Vectors: {len(kept):,} words to teach, {len(worse):,} worse than their pieces")
@@ -82,9 +85,11 @@ def teach(
             words=kept,
             worse=worse,
             refused={**chosen.refused, **lessons.refused},
-            probed=probe_words(lm, vectors, slash=settings.slash),
+            probed=probe_words(lm, vectors, slash=settings.slash)
+            if lm.kind == "masked"
+            else Probed(unmeasured="it asks masked LMs"),
         )
-        _save(lm.name, vectors, taught)
+        _save(lm, vectors, taught)
     return taught
 
 
@@ -100,7 +105,11 @@ def open_model(
     require_free(out)
     if bool(texts) == (corpus is not None):
         raise InputError("give either text (files, folders or patterns) or a store with --corpus")
-    lm = model if isinstance(model, LanguageModel) else LanguageModel.from_pretrained(model, device=device)
+    lm = (
+        model
+        if isinstance(model, LanguageModel)
+        else LanguageModel.from_pretrained(model, device=device, kind=model_kind(model))
+    )
     require_injectable(lm.model, predictable=settings.predictable)
     return lm
 
@@ -133,10 +142,11 @@ def open_store(
     return Store.open(path)
 
 
-def _save(model: str, vectors: WordVectors, taught: Taught) -> None:
-    language_model, tokenizer = load_pretrained(model)
+def _save(lm: LanguageModel, vectors: WordVectors, taught: Taught) -> None:
+    language_model, tokenizer = load_pretrained(lm.name, lm.kind)
     slash, predictable = taught.settings.slash, taught.settings.predictable
     ids = inject(language_model, tokenizer, vectors, predictable=predictable, slash=slash).ids
     card = teaching_card(taught, vectors, ids)
     report = json.dumps(taught.as_json(), indent=1, ensure_ascii=False) + "\n"
-    save_folder(language_model, tokenizer, taught.folder, card=card, more={"teaching.json": report})
+    more = {"teaching.json": report}
+    save_folder(language_model, tokenizer, taught.folder, base=lm.name, card=card, more=more)
