@@ -29,7 +29,7 @@ SECTIONS = {
         "docs/howto/cluster.md",
         "docs/howto/probing.md",
     ],
-    "Understand": ["docs/concepts.md", "docs/beyond.md"],
+    "Understand": ["docs/concepts.md", "docs/beyond.md", "docs/paper.md"],
     "Guides": [
         "docs/teach.md",
         "docs/corpus.md",

@@ -8,11 +8,13 @@ import torch
 
 from rarewords import InputError, WordVectors, build_store
 from rarewords.corpus.settings import CorpusSettings
+from rarewords.mimic import attentive
 from rarewords.mimic.attentive import AttentiveMimicking
 from rarewords.mimic.batches import PreparedContexts
 from rarewords.mimic.ngrams import NgramTable
 from rarewords.mimic.readings import KnownWords, lengthened
 from rarewords.mimic.settings import preset
+from rarewords.mimic.train import train
 
 SETTINGS = preset("am+context", min_count=20, epochs=2, held_out=0.1)
 
@@ -142,6 +144,29 @@ def test_ngrams_are_counted_over_all_frequent_words_of_the_text(lm, store):
     assert mimic.table.known == NgramTable.from_words(frequent, threshold=4).known
     # Words of several pieces have no target here; they are not learned, but counted.
     assert len(mimic.table) > len(NgramTable.from_words(learned, threshold=4))
+
+
+def test_frequent_words_mimic_their_embedding_or_their_approximation(lm, store, monkeypatch):
+    counts = dict(zip(*store.counts(), strict=True))
+    several = [word for word in counts if word not in lm.whole_words and word.isalpha()]
+    often, seldom = max(several, key=counts.__getitem__), min(several, key=counts.__getitem__)
+    least = int(counts[often])
+    assert counts[seldom] < least
+    matrix = np.random.default_rng(0).normal(size=(2, lm.dim)).astype(np.float32)
+    seen = []
+
+    def watch(data, settings, **options):
+        seen.append(data)
+        return train(data, settings, **options)
+
+    monkeypatch.setattr(attentive, "train", watch)
+    settings = preset("am", context=False, min_count=least, epochs=1)
+    AttentiveMimicking.fit(lm, store, WordVectors([often, seldom], matrix), settings, contexts=1)
+    targets, learned = seen[0].targets, [word for word in store.counts(least)[0] if word in lm.whole_words]
+    assert seen[0].counts.min() >= least
+    assert len(targets) == len(learned) + 1  # of the two approximated words, the frequent one
+    own = {tuple(row) for row in lm.embeddings[[lm.whole_words[word] for word in learned]].tolist()}
+    assert {tuple(row) for row in targets.tolist()} == own | {tuple(matrix[0].tolist())}
 
 
 def test_prepared_contexts_give_the_same(store, mimic):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from rarewords.mimic.batches import ContextEmbeddings, PreparedContexts, Reader, Sentences
+from rarewords.corpus.settings import CorpusSettings
+from rarewords.mimic.batches import WINDOW, ContextEmbeddings, PreparedContexts, Reader, Sentences
 
 
 def read(word, texts, known):
@@ -31,6 +32,10 @@ def test_a_context_has_25_words_to_each_side_and_the_marks_between_them():
     readings, _ = read("kumquat", [text.replace("w040", "kumquat")], one_hot(*words, ","))
     assert readings[0].nonzero().squeeze(1).tolist() == [*range(15, 40), *range(41, 66), 80]
     assert float(readings[0, 80]) == pytest.approx(1 / 51)  # of the four commas only the one after w064
+
+
+def test_a_store_keeps_at_most_1000_contexts_of_the_same_window():
+    assert (CorpusSettings().contexts, CorpusSettings().window) == (1000, WINDOW)
 
 
 def test_occurrences_with_windows_of_their_own_are_contexts_of_their_own():

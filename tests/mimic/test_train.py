@@ -105,6 +105,15 @@ def test_dropped_ngrams_leave_a_word_at_least_the_unknown_one():
     assert share == pytest.approx(0.5, abs=0.02)
 
 
+def test_am_context_drops_a_tenth_of_the_ngrams_and_am_none():
+    data, _ = data_of([5] * 6, [10**6] * 6)
+    for name, dropped in (("am", 0), ("am+context", 0.1)):
+        settings = preset(name, context=False, copies_max=1000, batch_size=6000)
+        batch, _ = EpochPlan(data, settings, np.arange(6), 0).batch(0)
+        share = len(batch.grams) / (1000 * len(data.grams.numbers))
+        assert share == pytest.approx(1 - dropped, abs=0.005 if dropped else 0)
+
+
 def test_ngrams_move_as_in_plain_adam_also_while_no_word_contains_them():
     """Adam written out: all rows at every step, learning rate .01."""
     data, _ = data_of([1] * 6, [100] * 6)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rarewords import InputError
-from rarewords.paper.settings import QUICK, ReproduceSettings, Sample, sample_dataset
+from rarewords.paper.settings import CONFIGURATIONS, QUICK, ReproduceSettings, Sample, sample_dataset
 from rarewords.probe.dataset import Dataset, FrequencyBounds
 
 
@@ -20,6 +20,9 @@ def test_the_default_is_the_papers_experiment_with_three_seeds():
     am, context = full.mimic("am", 3), full.mimic("am+context", 3)
     assert (am.epochs, am.seed, am.min_count, am.copies_max) == (10, 3, 100, 5)
     assert (context.contexts_min, context.ngram_dropout) == (8, 0.1)
+    assert full.sample.epochs == (5, 10)
+    assert (full.sample.curve_words, full.sample.curve_steps) == (1000, 5000)
+    assert [name for name, one in CONFIGURATIONS.items() if not one.ota] == ["no-ota"]
     assert not full.mimic("no-form", 0).form
     assert not full.mimic("no-context", 0).context
 

@@ -4,7 +4,7 @@ import pytest
 
 from rarewords import InputError
 from rarewords.probe.build import BuildSettings, build, corrupt
-from rarewords.probe.dataset import FrequencyBounds
+from rarewords.probe.dataset import RELATIONS, FrequencyBounds
 
 SMALL = BuildSettings(corruptions=60, bounds=FrequencyBounds(3, 20))
 
@@ -52,24 +52,28 @@ def test_hypernyms_by_another_way_of_searching(built, wordnet, counts, lm):
     assert checked >= 3
 
 
-def test_cohyponyms_share_an_ancestor_and_leave_the_word_out(built, wordnet):
-    word = "car"
-    found = texts(built, word, "cohyponym")
-    assert word not in found
-    assert 10 <= len(found) <= 50
-    ancestors = {
-        above
-        for synset in wordnet.synsets(word, "n")[:2]
-        for above, distance in distances_up(synset).items()
-        if distance <= 2 and above.min_depth() >= 6
-    }
-    for target in found:
-        assert any(
-            distances_up(sense).get(ancestor, 99) <= 4
-            for sense in wordnet.synsets(target, "n")
-            for ancestor in ancestors
-            if any(name.lower() == target for name in sense.lemma_names())
-        ), target
+def test_keywords_occur_in_the_text_and_have_letters_dots_and_hyphens_only(wordnet, lm):
+    counts = {"dog": 20, "e-mail": 1, "guitar": 0, "1860s": 50, "piano": 3}
+    assert set(counts) <= set(wordnet.all_lemma_names("n"))
+    words = {e.word.text for e in build(wordnet, counts, lm.whole_words)}
+    assert words == {"dog", "e-mail", "piano"}
+
+
+def test_cohyponyms_by_another_way_of_searching(built, wordnet, counts, lm):
+    many = 0
+    for word in ("car", "dog", "book", "guitar"):
+        below = {
+            name.lower()
+            for synset in wordnet.synsets(word, "n")[:2]
+            for above, distance in distances_up(synset).items()
+            if distance <= 2 and above.min_depth() >= 6
+            for hyponym in above.closure(lambda one: one.hyponyms(), depth=4)
+            for name in hyponym.lemma_names()
+        }
+        expected = sorted((below - {word}) & lm.whole_words.keys(), key=lambda w: (-counts[w], w))
+        assert texts(built, word, "cohyponym") == (expected[:50] if len(expected) >= 10 else None)
+        many += len(expected) > 50
+    assert many  # of some word only the most frequent are kept
 
 
 def test_targets_are_ordered_by_corpus_frequency(built, counts):
@@ -120,6 +124,13 @@ def test_the_seed_decides_split_and_corruptions(built, wordnet, counts, lm):
     assert {e.word.text for e in built if e.relation == "corruption"} != {
         e.word.text for e in other if e.relation == "corruption"
     }
+
+
+def test_a_tenth_of_each_relation_is_dev(built):
+    assert BuildSettings().dev_share == 0.1
+    for relation in RELATIONS:
+        subsets = [e.subset for e in built if e.relation == relation]
+        assert subsets.count("dev") == round(0.1 * len(subsets)) > 0
 
 
 def test_bad_settings_and_counts(wordnet, lm):

@@ -115,6 +115,11 @@ def test_names_of_relations():
     ]
 
 
+def test_a_word_is_rare_below_10_and_frequent_from_100():
+    bands = [FrequencyBounds().band(count) for count in (0, 9, 10, 99, 100)]
+    assert bands == ["rare", "rare", "medium", "medium", "frequent"]
+
+
 def test_bounds_must_rise():
     with pytest.raises(InputError, match="medium < frequent"):
         FrequencyBounds(100, 10)

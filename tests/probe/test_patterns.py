@@ -21,11 +21,19 @@ def test_hypernym_articles():
     assert patterns_for("hypernym", "lime")[2] == "a <W> is a _."
 
 
-@pytest.mark.parametrize(("relation", "number"), [("antonym", 5), ("cohyponym", 2), ("corruption", 2)])
-def test_numbers_of_the_papers_table(relation, number):
-    patterns = patterns_for(relation, "lime")
-    assert len(patterns) == number
-    assert all(p.count("<W>") == 1 and p.count("_") == 1 and p[-1] in ".?!" for p in patterns)
+def test_the_other_patterns_of_the_papers_table():
+    assert patterns_for("antonym", "new") == (
+        "<W> is the opposite of _.",
+        "<W> is not _.",
+        "someone who is <W> is not _.",
+        "something that is <W> is not _.",
+        '"<W>" is the opposite of "_".',
+    )
+    assert patterns_for("cohyponym", "lime") == ("<W> and _.", '"<W>" and "_".')
+    assert patterns_for("corruption", "liem") == (
+        '"<W>" is a misspelling of "_".',
+        '"<W>". did you mean "_"?',
+    )
 
 
 def test_unknown_relation():
