@@ -14,6 +14,7 @@ import typer
 
 from rarewords import __version__, progress
 from rarewords.cli import corpus, mimic
+from rarewords.cli.affected import affected
 from rarewords.cli.ask import ask
 from rarewords.cli.demo import demo
 from rarewords.cli.inject import inject
@@ -62,6 +63,7 @@ app.add_typer(corpus.app, name="corpus")
 app.add_typer(mimic.app, name="mimic")
 app.command("ask")(ask)
 app.command("inject")(inject)
+app.command("affected")(affected)
 app.command("demo")(demo)
 app.command("serve")(serve)
 app.add_typer(wnlampro, name="wnlampro")

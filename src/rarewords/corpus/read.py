@@ -182,6 +182,15 @@ def read_shard(shard: Shard) -> Iterator[tuple[int, str, int]]:
                 yield number, text, text.count("\ufffd") - chunk.count(_REPLACEMENT)
 
 
+def read_documents(source: Source) -> Iterator[str]:
+    """Each document of a source: a line of plain text, or the text field of a record."""
+    with _reported(source):
+        blocks = _decompressed(source)
+        lines = (line for whole in _whole_lines(blocks) for line in whole.splitlines())
+        for document in lines if source.format == "text" else documents(blocks, source):
+            yield document.removesuffix(b"\n").decode("utf-8", "replace")
+
+
 def chunks(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
     """Regroup blocks into chunks of whole lines of about ``size`` bytes; long lines are cut.
 

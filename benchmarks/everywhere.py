@@ -1,0 +1,225 @@
+"""Teaching sentence-embedding models, measured on real ones (docs/results/everywhere.md).
+
+Needs sentence-transformers beside the package's own dependencies. The folder of SciFact holds its usual files:
+corpus_train.csv, claims_*.csv, qrels/train.tsv and qrels/test.tsv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import json
+import random
+import re
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from sentence_transformers import SentenceTransformer
+from tests.teaching.invented import FOLDER, hypernyms
+
+from rarewords import teach
+from rarewords.models import load_tokens
+from rarewords.teaching.affected import affected
+from rarewords.teaching.settings import TeachSettings
+
+_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
+_WORD = re.compile(r"[^\W\d_]+")
+_BOOTSTRAP = 10_000
+
+
+@dataclass(frozen=True)
+class SciFact:
+    """Documents and queries by id, and the relevant documents of each query."""
+
+    documents: dict[str, str]
+    queries: dict[str, str]
+    relevant: dict[str, set[str]]
+
+    @classmethod
+    def read(cls, folder: Path, part: str) -> SciFact:
+        """All documents, and the queries of ``train`` or ``test``."""
+        csv.field_size_limit(10**7)
+        documents, queries = {}, {}
+        for row in csv.DictReader((folder / "corpus_train.csv").open(encoding="utf-8")):
+            sentences = [(a or b).replace("\\", "") for a, b in _QUOTED.findall(row["abstract"])]
+            documents[row["doc_id"]] = " ".join([row["title"], *sentences])
+        for name in ("train", "validation", "test"):
+            for row in csv.DictReader((folder / f"claims_{name}.csv").open(encoding="utf-8")):
+                queries[row["id"]] = row["claim"]
+        relevant: dict[str, set[str]] = defaultdict(set)
+        for row in csv.DictReader((folder / "qrels" / f"{part}.tsv").open(encoding="utf-8"), delimiter="\t"):
+            if int(row["score"]):
+                relevant[row["query-id"]].add(row["corpus-id"])
+        return cls(documents, {name: queries[name] for name in relevant}, dict(relevant))
+
+    def renamed(self, names: Mapping[str, str]) -> SciFact:
+        """The same with words replaced everywhere, whatever their case."""
+
+        def rename(text: str) -> str:
+            return _WORD.sub(lambda found: names.get(found.group().lower(), found.group()), text)
+
+        documents = {name: rename(text) for name, text in self.documents.items()}
+        return replace(self, documents=documents, queries={k: rename(v) for k, v in self.queries.items()})
+
+    def write(self, path: Path) -> Path:
+        """The documents as JSON lines."""
+        lines = [json.dumps({"id": name, "text": text}) + "\n" for name, text in self.documents.items()]
+        path.write_text("".join(lines), "utf-8")
+        return path
+
+    def ndcg(self, documents: np.ndarray, queries: np.ndarray) -> np.ndarray:
+        """nDCG@10 of each query. *Shapes:* (documents, dim), (queries, dim) -> (queries,)"""
+        names, scores = list(self.documents), queries @ documents.T
+        discounts = 1 / np.log2(np.arange(2, 12))
+        found = []
+        for row, query in enumerate(self.queries):
+            best = np.argsort(-scores[row], kind="stable")[:10]
+            gains = np.array([names[at] in self.relevant[query] for at in best.tolist()])
+            found.append((gains * discounts).sum() / discounts[: len(self.relevant[query])].sum())
+        return np.array(found)
+
+
+def encode(model: SentenceTransformer, texts: Sequence[str], work: Path) -> np.ndarray:
+    """Embeddings of unit length, kept in the work folder by what they are made from."""
+    weights = next(model.parameters()).detach().numpy().tobytes()
+    key = hashlib.sha256(weights + json.dumps(list(texts)).encode()).hexdigest()[:16]
+    path = work / f"embeddings-{key}.npy"
+    if not path.exists():
+        np.save(path, model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False))
+    return np.load(path)
+
+
+def encode_again(
+    before: np.ndarray, model: SentenceTransformer, folder: Path, texts: Sequence[str], work: Path
+) -> tuple[np.ndarray, np.ndarray]:
+    """The embeddings after teaching, computed for affected texts only, and which those are."""
+    rows = np.array([one.row for one in affected(folder, texts)], np.int64)
+    after = before.copy()
+    if len(rows):
+        after[rows] = encode(model, [texts[row] for row in rows.tolist()], work)
+    return after, rows
+
+
+def interval(changes: np.ndarray) -> str:
+    """The mean change and its 95 % bootstrap interval."""
+    rng = np.random.default_rng(0)
+    means = changes[rng.integers(0, len(changes), (_BOOTSTRAP, len(changes)))].mean(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return f"{changes.mean():+.4f} [{low:+.4f}, {high:+.4f}]"
+
+
+def measure(asked: argparse.Namespace, data: SciFact, name: str, words: list[str] | None) -> None:
+    """Teach from the documents and print nDCG@10 before and after."""
+    text = data.write(asked.work / f"{name}.jsonl")
+    out = asked.work / name
+    if not out.exists():
+        start = time.perf_counter()
+        settings = TeachSettings(slash=asked.slash)
+        taught = teach([text], out, model=asked.model, words=words, settings=settings, keep_work=True)
+        seconds = time.perf_counter() - start
+        print(f"{len(taught.words)} words taught, {len(taught.worse)} left out, {seconds:.0f} s")
+    old, new = SentenceTransformer(str(asked.model)), SentenceTransformer(str(out))
+    documents, queries = list(data.documents.values()), list(data.queries.values())
+    before = [encode(old, texts, asked.work) for texts in (documents, queries)]
+    after, touched = before.copy(), []
+    for place, texts in enumerate((documents, queries)):
+        after[place], rows = encode_again(before[place], new, out, texts, asked.work)
+        touched.append(rows)
+    print(f"documents to embed again: {len(touched[0])} of {len(documents)}")
+    first, second = data.ndcg(*before), data.ndcg(*after)
+    for title, rows in (("all queries", np.arange(len(queries))), ("with a taught word", touched[1])):
+        print(
+            f"nDCG@10, {title} ({len(rows)}): {first[rows].mean():.4f} -> {second[rows].mean():.4f}, "
+            f"change {interval((second - first)[rows])}"
+        )
+
+
+def scifact(asked: argparse.Namespace) -> None:
+    """SciFact with the words that the defaults choose."""
+    measure(asked, SciFact.read(asked.data, asked.part), f"scifact-{asked.slash:d}", None)
+
+
+def renamed(asked: argparse.Namespace) -> None:
+    """SciFact with nouns of its queries renamed to invented names."""
+    data = SciFact.read(asked.data, asked.part)
+    names = new_names(data, asked)
+    print(f"{len(names)} nouns renamed, such as {', '.join(list(names)[:5])}")
+    model = SentenceTransformer(str(asked.model))
+    texts = (list(data.documents.values()), list(data.queries.values()))
+    whole = data.ndcg(*(encode(model, part, asked.work) for part in texts))
+    print(f"nDCG@10 before renaming: {whole.mean():.4f}")
+    measure(asked, data.renamed(names), f"renamed-{asked.part}-{asked.slash:d}", list(names.values()))
+
+
+def new_names(data: SciFact, asked: argparse.Namespace) -> dict[str, str]:
+    """Invented names for the nouns of the queries that occur in 10 to 300 documents, most queries first."""
+    nouns, verbs, adjectives = (
+        {line.split(" ", 1)[0] for line in (asked.wordnet / f"index.{kind}").read_text("utf-8").splitlines()}
+        for kind in ("noun", "verb", "adj")
+    )
+    counts = [Counter[str](), Counter[str]()]
+    for count, texts in zip(counts, (data.queries, data.documents), strict=True):
+        for text in texts.values():
+            count.update(set(_WORD.findall(text.lower())))
+    known = load_tokens(asked.model).whole_words
+    chosen = [
+        word
+        for word, _ in sorted(counts[0].items(), key=lambda item: (-item[1], item[0]))
+        if len(word) > 3 and word in nouns - verbs - adjectives and 10 <= counts[1][word] <= 300
+    ][: asked.words]
+    rng, made = random.Random(0), set[str]()
+    while len(made) < len(chosen):
+        name = "".join(rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(3)) + rng.choice(
+            "lnrk"
+        )
+        if name not in known and name not in counts[1]:
+            made.add(name)
+    return dict(zip(chosen, sorted(made), strict=True))
+
+
+def invented(asked: argparse.Namespace) -> None:
+    """The right kind of each invented word among 2,000 words."""
+    kinds = hypernyms()
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "taught"
+        settings = TeachSettings(slash=asked.slash)
+        taught = teach([FOLDER / "text.txt"], out, words=list(kinds), model=asked.model, settings=settings)
+        print(f"{len(taught.words)} words taught, {len(taught.worse)} left out")
+        known = sorted(word for word in load_tokens(asked.model).whole_words if len(word) > 2)
+        words = sorted(
+            {*random.Random(0).sample(known, 2000), *(one for own in kinds.values() for one in own)}
+        )
+        for title, place in (("pieces", asked.model), ("taught", out)):
+            model = SentenceTransformer(str(place))
+            texts = model.encode(words, normalize_embeddings=True)
+            scores = model.encode(list(kinds), normalize_embeddings=True) @ texts.T
+            ranks = []
+            for row, own in enumerate(kinds.values()):
+                best = max(scores[row, words.index(kind)] for kind in own)
+                ranks.append(1 + int((scores[row] > best).sum()))
+            print(f"{title}: MRR {np.mean(1 / np.array(ranks)):.3f} among {len(words)} words")
+
+
+def main() -> None:
+    """Run one measurement."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("invented", "scifact", "renamed"))
+    parser.add_argument("--model", type=Path, required=True, help="a sentence-transformers folder")
+    parser.add_argument("--data", type=Path, help="the folder of SciFact")
+    parser.add_argument("--part", choices=("train", "test"), default="test")
+    parser.add_argument("--work", type=Path, help="a folder for taught models and embeddings")
+    parser.add_argument("--wordnet", type=Path, default=Path("/usr/share/wordnet"))
+    parser.add_argument("--words", type=int, default=200, help="how many words to rename")
+    parser.add_argument("--slash", action="store_true", help="pieces and vector instead of the vector alone")
+    asked = parser.parse_args()
+    {"invented": invented, "scifact": scifact, "renamed": renamed}[asked.what](asked)
+
+
+if __name__ == "__main__":
+    main()
