@@ -50,6 +50,25 @@ def test_ask_answers_in_text_and_json():
     assert 0 < answer[0]["answers"][0]["probability"] <= 1
 
 
+def test_ask_takes_the_blank_of_any_model():
+    sentences = ("a bicycle is a _ .", "a bicycle is a [MASK] .", "a bicycle is a <mask> .")
+    lines = rarewords("ask", *sentences).stdout.splitlines()
+    assert len({line.split("  ->  ")[1] for line in lines}) == 1
+    assert [line.split("  ->  ")[0] for line in lines] == list(sentences)
+    assert "a pattern needs one _" in refused("ask", "a _ is a [MASK] .")
+
+
+def test_quiet_may_stand_anywhere(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("The kumquat is a fruit . A kumquat grows on a tree .")
+    rarewords("corpus", "build", text, "--out", tmp_path / "store", "--workers", 1)
+    again = ("corpus", "add", tmp_path / "store", text)
+    assert "Skipping" in rarewords(*again).stderr
+    for command in (("-q", *again), ("corpus", "-q", *again[1:]), (*again, "--quiet")):
+        assert "Skipping" not in rarewords(*command).stderr
+    assert "-q does not exist" in refused("scan", "--", "-q")
+
+
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     """The demo, run once with every third of its words: what it prints, and its folder."""

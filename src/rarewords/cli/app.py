@@ -52,7 +52,9 @@ def _common(
         bool,
         typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress on stderr.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show no progress on stderr; may stand anywhere.")
+    ] = False,
 ) -> None:
     progress.enable(not quiet)
 
@@ -78,7 +80,7 @@ def main() -> None:
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     try:
-        code = app(prog_name="rarewords", standalone_mode=False)
+        code = app(_quiet_first(sys.argv[1:]), prog_name="rarewords", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     except BrokenPipeError:  # the reader (head, less) has gone
@@ -94,6 +96,17 @@ def main() -> None:
     if code == _INTERRUPTED:  # typer itself turns an interruption into this code without a message
         print("rarewords: interrupted", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _quiet_first(given: list[str]) -> list[str]:
+    """The arguments with ``-q`` at the front, wherever it stands; behind ``--`` it is text.
+
+    >>> _quiet_first(["ask", "a _", "-q"])
+    ['-q', 'ask', 'a _']
+    """
+    end = given.index("--") if "--" in given else len(given)
+    quiet = [one for one in given[:end] if one in ("-q", "--quiet")]
+    return [*quiet[:1], *(one for one in given[:end] if one not in quiet), *given[end:]]
 
 
 def _explained(error: Exception) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Annotated
 
 import typer
@@ -10,7 +11,10 @@ from rarewords.cli.options import AsJson, Device, Model, print_json
 
 
 def ask(
-    patterns: Annotated[list[str], typer.Argument(help='Sentences, each with one "_".', metavar="SENTENCE")],
+    patterns: Annotated[
+        list[str],
+        typer.Argument(help="Sentences with one blank each: `_`, `[MASK]` or `<mask>`.", metavar="SENTENCE"),
+    ],
     model: Model = "default",
     top: Annotated[int, typer.Option(help="Show N answers.", min=1, metavar="N")] = 5,
     device: Device = "auto",
@@ -25,7 +29,9 @@ def ask(
     from rarewords.lm import LanguageModel, Query
 
     lm = LanguageModel.from_pretrained(model, device=device)
-    answers = lm.fill([Query(pattern) for pattern in patterns], top_k=top)
+    blanks = ("[MASK]", "<mask>", lm.tokens.mask_token)
+    queries = [reduce(lambda text, blank: text.replace(blank, "_"), blanks, pattern) for pattern in patterns]
+    answers = lm.fill([Query(query) for query in queries], top_k=top)
     found = []
     for row, pattern in enumerate(patterns):
         chances = [round(math.exp(log_prob), 4) for log_prob in answers.log_probs[row].tolist()]
