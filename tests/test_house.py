@@ -6,10 +6,12 @@ from pathlib import Path
 import rarewords
 
 HOME = Path(rarewords.__file__).parent
-ORDER = (
-    *("errors", "files", "progress", "vectors", "tokens", "models", "engine", "lm", "worker", "stages"),
-    *("corpus", "ota", "mimic", "transport", "slash", "card", "injection", "probe", "report", "teaching", "paper"),
-    *("app", "cli"),
+ORDER = tuple(
+    """
+    errors files progress vectors tokens hub models engine lm worker stages
+    corpus ota mimic transport slash card injection probe report teaching paper
+    app cli
+    """.split()
 )
 _LONGEST_FILE = 350
 

@@ -21,6 +21,7 @@ from filelock import FileLock
 
 from rarewords.errors import InputError
 from rarewords.files import explain_os_error, file_digest, no_space, read_json, whole_folder
+from rarewords.hub import reachable
 from rarewords.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ def _source(name: str | Path) -> str:
         source = str(path)
     if path.is_dir() and not (path / "config.json").is_file():
         raise InputError(f"{source} has no config.json, so it is not a Hugging Face model folder")
-    return source
+    return source if path.is_dir() else reachable(source)
 
 
 def _unpack(packed: Path, target: Path, expected: Mapping[str, str]) -> None:
