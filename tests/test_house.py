@@ -6,13 +6,12 @@ from pathlib import Path
 import rarewords
 
 HOME = Path(rarewords.__file__).parent
-ORDER = tuple(
-    """
+_ROOMS = """
     errors files progress vectors tokens hub models engine lm worker stages
     corpus ota mimic transport slash card injection probe report teaching paper
     app cli
-    """.split()
-)
+"""
+ORDER = _ROOMS.split()
 _LONGEST_FILE = 350
 
 

@@ -1,4 +1,4 @@
-"""The one exception a caller is expected to catch."""
+"""The exceptions a caller is expected to catch: :class:`InputError`, whatever its kind."""
 
 from __future__ import annotations
 
@@ -9,3 +9,7 @@ class InputError(ValueError):
     The message is one line that names the cause (which file, which line, which word) and the remedy.
     The command line prints it as it is and exits with code 2.
     """
+
+
+class HopelessError(InputError):
+    """The same command would fail again, so nothing of its work is kept."""

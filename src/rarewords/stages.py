@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
-from rarewords.errors import InputError
+from rarewords.errors import HopelessError, InputError
 from rarewords.files import explain_os_error, read_json, whole_file, whole_folder, write_json
 from rarewords.progress import duration, message
 
@@ -139,8 +139,8 @@ class Stages:
 def work_beside(out: Path, *, keep: bool = False) -> Iterator[Stages]:
     """The work folder ``.NAME.work`` beside an output, for one process at a time.
 
-    It is removed when the block ends well. After an interruption it stays if it holds finished pieces, and a
-    message says that the same command resumes.
+    It is removed when the block ends well or without hope. After an interruption it stays if it holds
+    finished pieces, and a message says that the same command resumes.
     """
     folder = _work_folder(out)
     try:
@@ -158,6 +158,9 @@ def work_beside(out: Path, *, keep: bool = False) -> Iterator[Stages]:
     try:
         yield Stages(folder)
         done = True
+    except HopelessError:
+        done = True
+        raise
     finally:
         useful = any(path.is_file() and path.name != _LOCK for path in folder.rglob("*"))
         if useful and not done:

@@ -83,6 +83,18 @@ def test_mistakes_are_one_line(text, tmp_path):
     assert not out.exists()
 
 
+def test_a_hopeless_error_leaves_no_work_and_offers_no_resuming(text, tmp_path):
+    absent, out = tmp_path / "absent.txt", tmp_path / "out"
+    absent.write_text("zzyzx\n")
+    shown = rarewords("teach", text, "--words", absent, "--out", out, "--workers", 1, code=2)
+    assert "none of the 1 words can be taught" in shown.stderr
+    assert "resumes" not in shown.stderr
+    shown = rarewords("teach", text, "--min-count", 100, "--out", out, "--workers", 1, code=2)
+    assert "no word worth teaching" in shown.stderr
+    assert "resumes" not in shown.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["absent.txt"]
+
+
 def test_settings_come_from_a_file_and_options_win(text, words, tmp_path):
     settings = tmp_path / "settings.toml"
     settings.write_text("contexts = 2\nheld_out = 3\nkeep_all = true\nslash = true\n")

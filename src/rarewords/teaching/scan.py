@@ -21,7 +21,7 @@ import numpy as np
 from rarewords.corpus.count import count_words
 from rarewords.corpus.settings import CorpusSettings, WordRule
 from rarewords.corpus.text import entry_pattern
-from rarewords.errors import InputError
+from rarewords.errors import HopelessError, InputError
 from rarewords.injection import unfit_words
 from rarewords.models import DEFAULT_MODEL, load_tokens, shown_name
 from rarewords.progress import progress
@@ -138,7 +138,7 @@ def choose_words(
     :param listed: the user's own list; without it the text is searched for words worth teaching.
     """
     if not len(names):
-        raise InputError(NO_WORDS)
+        raise HopelessError(NO_WORDS)
     below = settings.below or math.inf
     refused: dict[str, str] = {}
     if listed is None:
@@ -161,9 +161,9 @@ def choose_words(
     chosen = {word: count for word, count in wanted.items() if word not in refused}
     if not chosen and refused:
         word, reason = next(iter(refused.items()))
-        raise InputError(f"none of the {len(refused)} words can be taught; {word!r}: {reason}")
+        raise HopelessError(f"none of the {len(refused)} words can be taught; {word!r}: {reason}")
     if not chosen:
-        raise InputError(
+        raise HopelessError(
             f"the text has no word worth teaching: none that the model splits occurs {settings.min_count} "
             "times; give more text, a lower --min-count, or a list of words with --words"
         )

@@ -11,7 +11,7 @@ from rarewords.corpus.build import build
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.sources import find_sources, spool
 from rarewords.corpus.store import Store
-from rarewords.errors import InputError
+from rarewords.errors import HopelessError, InputError
 from rarewords.files import file_digest
 from rarewords.injection import inject, require_injectable, save_folder
 from rarewords.lm import LanguageModel
@@ -70,7 +70,7 @@ def teach(
         worse = tuple(one for one in lessons.learned if one.worse)
         message(f"Vectors: {len(kept):,} words to teach, {len(worse):,} worse than their pieces")
         if not kept:
-            raise InputError(
+            raise HopelessError(
                 f"none of the {len(chosen.counts)} words does better with a vector than with its pieces, so "
                 "nothing was taught; give more text, or set keep_all = true (--settings) to teach them anyway"
             )
