@@ -15,12 +15,11 @@ import json
 import time
 from pathlib import Path
 
-import torch
-
 from rarewords import progress
 from rarewords.lm import LanguageModel
 from rarewords.ota.approximate import approximate
 from rarewords.ota.settings import OtaSettings
+from rarewords.paper.experiment import tf32
 from rarewords.probe.dataset import Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.vectors import WordVectors
@@ -35,7 +34,6 @@ def main() -> None:
     parser.add_argument("--rates", nargs="+", type=float, default=[0.005])
     parser.add_argument("--paper", nargs="*", type=int, default=[])
     asked = parser.parse_args()
-    torch.set_float32_matmul_precision("high")
     progress.enable()
     lm, dataset = LanguageModel.from_pretrained(asked.model), Dataset.load()
     words = list(dict.fromkeys(entry.word.text for entry in dataset if entry.subset == "dev"))
@@ -58,7 +56,8 @@ def main() -> None:
     plans += [("paper", {"steps": steps}) for steps in asked.paper]
     for preset, changes in plans:
         started = time.perf_counter()
-        vectors = approximate(lm, words, OtaSettings.preset(preset, **changes)).vectors
+        with tf32():  # the ranks are computed in full precision
+            vectors = approximate(lm, words, OtaSettings.preset(preset, **changes)).vectors
         seconds = round(time.perf_counter() - started, 1)
         measure({"preset": preset, **changes, "words": len(vectors), "seconds": seconds}, vectors)
 
