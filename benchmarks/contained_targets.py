@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 
+import numpy as np
+
 from rarewords.probe.dataset import BANDS, Dataset
 from rarewords.probe.result import ProbeResult
 
@@ -15,7 +17,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("result")
     result = ProbeResult.load(parser.parse_args().result)
-    contained = result.containing_a_target(Dataset.load())
+    containing = {entry.id for entry in Dataset.load() if entry.contains_a_target}
+    contained = np.array([one in containing for one in result.id])
     for relation in ("hypernym", "cohyponym"):
         for band in BANDS:
             rows = result.chosen(relation, band)

@@ -1,34 +1,86 @@
 """Progress of long work, on stderr, with rate and time left.
 
-A library call is silent; the command line turns progress on with :func:`enable`. On a terminal it is a live
-bar, elsewhere (a log file, CI) one line every few seconds.
+A library call is silent; the command line turns progress on with :func:`enable`. On a terminal it is one line
+that is written over, elsewhere (a log file, CI) a new line every few seconds.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 _SECONDS_BETWEEN_LINES = 10.0
+_SECONDS_BETWEEN_NOTES = 0.2  # on a terminal, and for the progress of work inside other work
 _SECONDS_WORTH_A_LINE = 3.0
-_SECONDS_BETWEEN_NOTES = 0.5
 _enabled = False
 _shown: list[Bar] = []
 
 
 class Bar:
-    """What long work reports to. This one is silent."""
+    """What long work reports to.
+
+    :param outer: the work that this work is a part of; its line shows this one's progress as a note.
+    """
+
+    def __init__(self, title: str, total: float | None, unit: str, outer: Bar | None = None) -> None:
+        self._title, self._total, self._unit, self._outer = title, total, f" {unit}" if unit else "", outer
+        self._done, self._note, self._spoken = 0.0, "", False
+        self._started = self._printed = time.monotonic()
 
     def advance(self, amount: float = 1.0) -> None:
         """Say that ``amount`` more units are done."""
+        self._done += amount
+        self._show()
 
     def note(self, text: str) -> None:
-        """Show a short note beside the bar, such as the current loss."""
+        """Show a short note beside the progress, such as the current loss."""
+        self._note = text
+        if text:
+            self._show()
 
     def total(self, total: float) -> None:
         """Set the number of units once it is known."""
+        self._total = total
+
+    def finish(self) -> None:
+        """Print what the work took, if it took long and stands alone."""
+        long = self._spoken or time.monotonic() - self._started > _SECONDS_WORTH_A_LINE
+        if _enabled and long and self._outer is None:
+            self._print(final=True)
+
+    def _show(self) -> None:
+        often = self._outer is not None or sys.stderr.isatty()
+        pause = _SECONDS_BETWEEN_NOTES if often else _SECONDS_BETWEEN_LINES
+        if not _enabled or time.monotonic() - self._printed < pause:
+            return
+        if self._outer is None:
+            self._print(final=False)
+        else:
+            self._printed = time.monotonic()
+            self._outer.note(f"{self._title.lower()} {self._amount()}")
+
+    def _print(self, *, final: bool) -> None:
+        self._printed, self._spoken = time.monotonic(), True
+        seconds = self._printed - self._started
+        rate = self._done / seconds if seconds > 0 else 0.0
+        parts = [f"{self._title}: {self._amount()}", f"{rate:,.1f}{self._unit}/s"]
+        if final:
+            parts.append(f"{duration(seconds)} in all")
+        elif self._total and rate > 0:
+            parts.append(f"{duration((self._total - self._done) / rate)} left")
+        line = ", ".join([*parts, *([self._note] if self._note else [])])
+        if sys.stderr.isatty():
+            width = shutil.get_terminal_size().columns - 1
+            print(f"\r\x1b[K{line[:width]}", end="\n" if final else "", file=sys.stderr, flush=True)
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+    def _amount(self) -> str:
+        of = f" of {self._total:,.0f}" if self._total else ""
+        return f"{self._done:,.0f}{of}{self._unit}"
 
 
 def enable(on: bool = True) -> None:
@@ -40,7 +92,8 @@ def enable(on: bool = True) -> None:
 def message(text: str) -> None:
     """Print one line on stderr if progress is on."""
     if _enabled:
-        print(text, file=sys.stderr, flush=True)
+        clear = "\r\x1b[K" if _shown and sys.stderr.isatty() else ""
+        print(f"{clear}{text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -50,111 +103,17 @@ def progress(title: str, total: float | None = None, unit: str = "") -> Iterator
     >>> with progress("Counting", total=259, unit="MB") as bar:
     ...     bar.advance(10)
     """
-    if not _enabled:
-        yield Bar()
-    elif _shown:  # work inside other work is a note beside the outer bar
-        try:
-            yield _Inner(_shown[-1], title, total, unit)
-        finally:
-            _shown[-1].note("")
-    else:
-        with _live(title, total, unit) if sys.stderr.isatty() else _lines(title, total, unit) as bar:
-            _shown.append(bar)
-            try:
-                yield bar
-            finally:
-                _shown.pop()
-
-
-class _Inner(Bar):
-    def __init__(self, outer: Bar, title: str, total: float | None, unit: str) -> None:
-        self._outer, self._title, self._total, self._unit = outer, title, total, unit
-        self._done, self._told = 0.0, 0.0
-
-    def advance(self, amount: float = 1.0) -> None:
-        self._done += amount
-        if time.monotonic() - self._told >= _SECONDS_BETWEEN_NOTES:
-            self._told = time.monotonic()
-            of = f" of {self._total:,.0f}" if self._total else ""
-            self._outer.note(f"{self._title.lower()} {self._done:,.0f}{of} {self._unit}".rstrip())
-
-    def total(self, total: float) -> None:
-        self._total = total
-
-
-class _Lines(Bar):
-    def __init__(self, title: str, total: float | None, unit: str) -> None:
-        self._title, self._total, self._unit = title, total, f" {unit}" if unit else ""
-        self._done, self._note, self._spoken = 0.0, "", False
-        self._started = self._printed = time.monotonic()
-
-    def advance(self, amount: float = 1.0) -> None:
-        self._done += amount
-        self._print_sometimes()
-
-    def note(self, text: str) -> None:
-        self._note = text
-        if text:
-            self._print_sometimes()
-
-    def total(self, total: float) -> None:
-        self._total = total
-
-    def finish(self) -> None:
-        if self._spoken or time.monotonic() - self._started > _SECONDS_WORTH_A_LINE:
-            self._print(final=True)
-
-    def _print_sometimes(self) -> None:
-        if time.monotonic() - self._printed >= _SECONDS_BETWEEN_LINES:
-            self._print(final=False)
-
-    def _print(self, *, final: bool) -> None:
-        self._printed, self._spoken = time.monotonic(), True
-        seconds = self._printed - self._started
-        rate = self._done / seconds if seconds > 0 else 0.0
-        of = f" of {self._total:,.0f}" if self._total else ""
-        parts = [f"{self._title}: {self._done:,.0f}{of}{self._unit}", f"{rate:,.1f}{self._unit}/s"]
-        if final:
-            parts.append(f"{duration(seconds)} in all")
-        elif self._total and rate > 0:
-            parts.append(f"{duration((self._total - self._done) / rate)} left")
-        print(", ".join([*parts, *([self._note] if self._note else [])]), file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _lines(title: str, total: float | None, unit: str) -> Iterator[Bar]:
-    lines = _Lines(title, total, unit)
-    yield lines
-    lines.finish()
-
-
-@contextmanager
-def _live(title: str, total: float | None, unit: str) -> Iterator[Bar]:
-    from rich.console import Console  # rich takes a while to import, and only a terminal needs it
-    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-    from rich.text import Text
-
-    class Rate(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            of = f"/{task.total:,.0f}" if task.total else ""
-            rate = f" {task.speed:,.1f}/s" if task.speed else ""
-            return Text(f"{task.completed:,.0f}{of} {unit}{rate}".rstrip())
-
-    columns = [TextColumn("{task.description}"), BarColumn(), Rate(), TimeRemainingColumn()]
-    with Progress(*columns, TextColumn("{task.fields[note]}"), console=Console(stderr=True)) as shown:
-        task = shown.add_task(title, total=total, note="")
-
-        class Live(Bar):
-            def advance(self, amount: float = 1.0) -> None:
-                shown.advance(task, amount)
-
-            def note(self, text: str) -> None:
-                shown.update(task, note=text)
-
-            def total(self, total: float) -> None:
-                shown.update(task, total=total)
-
-        yield Live()
+    bar = Bar(title, total, unit, _shown[0] if _shown else None)
+    _shown.append(bar)
+    try:
+        yield bar
+        bar.finish()
+    finally:
+        _shown.remove(bar)
+        if _shown:
+            _shown[0].note("")
+        elif _enabled and sys.stderr.isatty():
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # no half line before an error
 
 
 def duration(seconds: float) -> str:

@@ -29,8 +29,8 @@ def test_vectors_and_notes(words, tmp_path):
 
 def test_options_reach_the_settings_and_json_is_json(words, tmp_path):
     out, file = tmp_path / "v.safetensors", tmp_path / "ota.toml"
-    file.write_text('start = "mean"\nlayers = [0, 1, 2]\nsteps = 9\n')
-    options = ["--preset", "paper", "--settings", file, "--steps", 2, "--frame", "masked", "--seed", 3]
+    file.write_text('start = "mean"\nlayers = [0, 1, 2]\nsteps = 9\nframe = "masked"\nseed = 3\n')
+    options = ["--preset", "paper", "--settings", file, "--steps", 2]
     done = rarewords("ota", "--words", words, "--out", out, *options, "--keep-single", "--json")
     result = json.loads(done.stdout)
     assert (result["words"], result["resumed"]) == (3, 0)
@@ -52,11 +52,9 @@ def test_options_reach_the_settings_and_json_is_json(words, tmp_path):
     [
         (["--preset", "slow"], "preset must be one of fast, paper"),
         (["--method", "best"], "method must be one of ota, first"),
-        (["--frame", "round"], "frame must be one of static"),
         (["--steps", "0"], "--steps"),
         (["--method", "avg", "--steps", "3"], "--steps has no effect with --method avg"),
         (["--method", "first", "--preset", "fast"], "--preset has no effect with --method first"),
-        (["--frame", "static", "--seed", "1"], "--seed has no effect with the static frame"),
     ],
 )
 def test_mistakes_are_one_line(words, tmp_path, options, part):
@@ -66,7 +64,11 @@ def test_mistakes_are_one_line(words, tmp_path, options, part):
 
 @pytest.mark.parametrize(
     ("text", "part"),
-    [("speed = 3", "unknown setting 'speed'"), ("layers = [13]", "12 layers, so there is no layer 13")],
+    [
+        ("speed = 3", "unknown setting 'speed'"),
+        ("frame = 'round'", "frame must be one of static"),
+        ("layers = [13]", "12 layers, so there is no layer 13"),
+    ],
 )
 def test_mistakes_in_the_settings_file_are_one_line(words, tmp_path, text, part):
     file = tmp_path / "ota.toml"

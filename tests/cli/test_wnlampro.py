@@ -112,7 +112,7 @@ def test_mistakes_are_one_line(run, tmp_path):
         (["eval", "--vectors", tmp_path / "none.txt", *out], "none.txt does not exist"),
         (["eval", "--data", bad, *out], "bad.tsv, line 1"),
         (["eval", "--settings", settings, *out], "unknown relation"),
-        (["eval", "--below", "10", *out], "need vectors"),
+        (["eval", "--slash", *out], "need vectors"),
         (["compare", bad], "not a JSON file"),
         (["compare", shape], "shape.json is damaged"),
         (["figure", shape, *out], "shape.json is damaged"),

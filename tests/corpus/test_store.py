@@ -30,7 +30,8 @@ def copy(store, tmp_path):
 def test_references_are_the_same_contexts(store):
     owner, sentence, position = store.references(WORDS, 7)
     vocabulary, window = store.vocabulary(), store.settings.window
-    numbers, starts = store.sentence_words(sentence)
+    hashes, starts = store.sentence_hashes(sentence)
+    numbers = np.searchsorted(store.words.column("hash"), hashes)
     found = {word: [] for word in WORDS}
     for i, at in enumerate(position.tolist()):
         words = [vocabulary[n] for n in numbers[starts[i] : starts[i + 1]]]

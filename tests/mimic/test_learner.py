@@ -199,11 +199,10 @@ def test_the_commands_fit_and_infer(store, tmp_path):
     rarewords(*infer, *own, "--out", tmp_path / "w.safetensors", "--contexts", 3)
     assert WordVectors.load(tmp_path / "w.safetensors").settings["learner"]["scale"] == 1.3
     assert store.path.with_name("store.readings").is_dir()
-    assert "use one of them" in refused(*infer, "--learner", tmp_path / "fitted", "--am", "--out", out)
     assert "there are scale" in refused(
-        *infer, "--am", "--settings", tmp_path / "settings.toml", "--out", out
+        *infer, "--learner", "am", "--settings", tmp_path / "settings.toml", "--out", out
     )
-    assert "no effect" in refused(*infer, "--am", "--workers", 2, "--out", out)
+    assert "no effect" in refused(*infer, "--learner", "am", "--workers", 2, "--out", out)
 
 
 def test_a_word_without_known_pieces_goes_without_them(learner):

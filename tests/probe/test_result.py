@@ -77,29 +77,6 @@ def test_replaced_takes_the_scores_of_a_part(result):
     assert (whole.label, whole.settings["set"], whole.settings["limit"]) == ("part", "all", None)
 
 
-@pytest.mark.parametrize(
-    ("below", "ranks"),
-    [(1, [1, 4, 0, 200]), (9, [1, 50, 0, 200]), (10, [1, 50, 51, 200]), (np.inf, range(49, 53))],
-)
-def test_mixture_takes_vectors_below_a_count(result, below, ranks):
-    vectors = replace(result, rank=np.arange(49, 53), settings={**result.settings, "label": "v"})
-    mixed = result.mixture(vectors, below, "mixed")
-    assert mixed.rank.tolist() == list(ranks)
-    assert mixed.settings == {
-        **result.settings,
-        "label": "mixed",
-        "below": None if below == np.inf else below,
-    }
-
-
-def test_containing_a_target(result):
-    berry = AnnotatedWord("blackberry", "n", 1.0, 1), AnnotatedWord("berry", "n", 1.0, 1)
-    dataset = Dataset(
-        (Entry("2", "test", berry[0], "hypernym", berry[1:]), Entry("3", "test", WORD, "antonym", berry))
-    )
-    assert result.containing_a_target(dataset).tolist() == [False, True, False, False]
-
-
 @pytest.mark.parametrize("name", ["r.json", "r.json.gz"])
 def test_file_round_trip(result, tmp_path, name):
     result.save(tmp_path / name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,6 +28,7 @@ from rarewords.errors import InputError
 from rarewords.files import explain_os_error
 
 _INTERRUPTED = 130
+_HELP = ["-h", "--help"]
 
 app = typer.Typer(
     name="rarewords",
@@ -36,7 +37,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": _HELP},
 )
 
 
@@ -73,6 +74,17 @@ app.command("ota")(ota)
 app.command("reproduce")(reproduce)
 
 
+def program() -> Any:
+    """The whole program as a tree of commands. Flags take no value, so ``--help`` shows none beside them."""
+    found = [typer.main.get_command(app)]
+    for command in found:  # grows on the way
+        context = typer.Context(command, help_option_names=_HELP)
+        for one in command.get_params(context):
+            one.metavar = "" if getattr(one, "is_flag", False) else one.metavar
+        found += getattr(command, "commands", {}).values()
+    return found[0]
+
+
 def main() -> None:
     """Run the command line; a mistake in the input is one line and exit code 2."""
     # Warnings of the libraries underneath are not the user's business unless asked for.
@@ -80,7 +92,7 @@ def main() -> None:
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     try:
-        code = app(_quiet_first(sys.argv[1:]), prog_name="rarewords", standalone_mode=False)
+        code = program()(_quiet_first(sys.argv[1:]), prog_name="rarewords", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     except BrokenPipeError:  # the reader (head, less) has gone

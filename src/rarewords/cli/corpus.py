@@ -15,6 +15,7 @@ from rarewords.cli.options import (
     TextOption,
     Texts,
     Workers,
+    advanced,
     all_texts,
     print_json,
     read_settings,
@@ -43,14 +44,13 @@ def build_command(
         bool | None, typer.Option("--cased/--uncased", help="Keep capitals, or lower-case (the default).")
     ] = None,
     rule: Annotated[
-        str | None,
-        typer.Option(metavar="RULE", help="Words to sample: `english` ([a-z.-]*) or `any`."),
+        str | None, advanced(metavar="RULE", help="Words to sample: `english` ([a-z.-]*) or `any`.")
     ] = None,
     contexts: Annotated[
         int | None, typer.Option(metavar="N", help="Keep at most N contexts per word (1000).")
     ] = None,
     min_count: Annotated[
-        int | None, typer.Option(metavar="N", help="Keep no contexts of words that occur fewer than N times.")
+        int | None, advanced(metavar="N", help="Keep no contexts of words that occur fewer than N times.")
     ] = None,
     settings: SettingsFile = None,
     workers: Workers = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,9 +16,12 @@ from rarewords.cli.options import (
     EngineName,
     Learner,
     Model,
+    OneWorker,
     Seed,
     SettingsFile,
     Words,
+    advanced,
+    engine_or_none,
     print_json,
     read_settings,
     settings_values,
@@ -88,16 +90,15 @@ def infer(
     corpus: Corpus,
     out: Annotated[Path, typer.Option(help="File of the new vectors (.safetensors).")],
     learner: Learner = None,
-    am: Annotated[bool, typer.Option("--am", help="Short for `--learner am`.")] = False,
     model: Model = "default",
     contexts: Contexts = None,
     approximations: Annotated[
         Path | None,
-        typer.Option(help="Cached vectors of the pieces, made by `rarewords ota`; computed if missing."),
+        advanced(help="Cached vectors of the pieces, made by `rarewords ota`; computed if missing."),
     ] = None,
     settings: SettingsFile = None,
-    cache: Annotated[bool, typer.Option(help="Keep what is read beside the store (STORE.readings).")] = True,
-    workers: Annotated[int, typer.Option(min=1, help="Number of processes that read contexts.")] = 1,
+    cache: Annotated[bool, advanced(help="Keep what is read beside the store (STORE.readings).")] = True,
+    workers: OneWorker = 1,
     engine: EngineName = "local",
     device: Device = "auto",
     as_json: AsJson = False,
@@ -109,14 +110,13 @@ def infer(
     word that also resembles no known word is reported and left out. `--settings` changes fields of
     LearnerSettings (scale, pieces, matrix, reading, ...).
 
-    With `--am`, or a folder made by `mimic train`, attentive mimicking infers the vectors: worse, but much
-    faster. Here `--settings` can change `scale`; `scale = 1.4` suits the paper's presets, whose vectors are
-    shorter than embeddings.
+    With `--learner am`, or a folder made by `mimic train`, attentive mimicking infers the vectors: worse, but
+    much faster. Here `--settings` can change `scale`; `scale = 1.4` suits the paper's presets, whose vectors
+    are shorter than embeddings.
 
     Example: `rarewords mimic infer --words rare.txt --corpus wiki.store --out rare.safetensors`
     """
     from rarewords.corpus.store import Store
-    from rarewords.engine import engine_for
     from rarewords.lm import LanguageModel
     from rarewords.mimic.attentive import AttentiveMimicking, check_made_for
     from rarewords.mimic.learner import WordLearner
@@ -124,25 +124,22 @@ def infer(
     from rarewords.mimic.settings import bundled_mimic
     from rarewords.vectors import open_vectors, read_words
 
-    if am and learner not in (None, "am"):
-        raise InputError("--am and --learner both say what infers the vectors; use one of them")
-    alone = workers == 1 and engine == "local"
-    attentive = am or (learner is not None and not is_learner(learner))
-    if attentive and (not alone or approximations is not None):
+    attentive = learner is not None and not is_learner(learner)
+    if attentive and (workers > 1 or engine != "local" or approximations is not None):
         raise InputError("--workers, --engine and --approximations have no effect on attentive mimicking")
     changes = settings_values(settings, _AttentiveSettings if attentive else LearnerSettings)
     ready = None if approximations is None else open_vectors(approximations)
     asked, store = read_words(words), Store.open(corpus)
     lm = LanguageModel.from_pretrained(model, device=device)
     if attentive:
-        folder = bundled_mimic(lm.fingerprint) if learner in (None, "am") else learner
+        folder = bundled_mimic(lm.fingerprint) if learner == "am" else Path(str(learner))
         mimic = AttentiveMimicking.from_pretrained(folder, lm)
         mimic = mimic.with_scale(changes["scale"]) if changes else mimic
         done = mimic.infer_words(asked, store, contexts=contexts)
     else:
         check_made_for(lm, ready, "approximations")
         reader = WordLearner.for_model(lm, learner).with_approximations(ready).with_settings(**changes)
-        with nullcontext() if alone else engine_for(engine, workers) as runner:
+        with engine_or_none(engine, workers) as runner:
             stages = _readings_beside(store) if cache else None
             done = reader.infer_words(asked, store, contexts=contexts, stages=stages, engine=runner)
     for word, reason in done.refused.items():
@@ -195,7 +192,7 @@ def train(
         int | None, typer.Option(min=1, help="Passes over the training words.  [default: 10]")
     ] = None,
     settings: SettingsFile = None,
-    packed: Annotated[bool, typer.Option("--packed", help="Store matrices as int8.")] = False,
+    packed: Annotated[bool, advanced("--packed", help="Store matrices as int8.")] = False,
     seed: Seed = 0,
     device: Device = "auto",
     as_json: AsJson = False,

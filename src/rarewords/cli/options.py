@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import tomllib
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
 
+from rarewords.engine import Engine, engine_for
 from rarewords.errors import InputError
 
 T = TypeVar("T")
+
+# An option that few need; --help shows these in a panel of their own.
+advanced = partial(typer.Option, rich_help_panel="Advanced")
 
 Texts = Annotated[
     list[str] | None,
@@ -26,14 +32,14 @@ Texts = Annotated[
 TextOption = Annotated[
     list[str] | None, typer.Option("--text", "-t", help="Text, like the arguments; may be repeated.")
 ]
-Field = Annotated[str, typer.Option(help="The field that holds the text in jsonl, csv, tsv and parquet.")]
+Field = Annotated[str, advanced(help="The field that holds the text in jsonl, csv, tsv and parquet.")]
 Rule = Annotated[
-    str,
-    typer.Option(metavar="RULE", help="What counts as a word: `english` (letters a-z, `.`, `-`) or `any`."),
+    str, advanced(metavar="RULE", help="What counts as a word: `english` (letters a-z, `.`, `-`) or `any`.")
 ]
-Workers = Annotated[int | None, typer.Option(min=1, help="Number of processes; by default one per core.")]
+Workers = Annotated[int | None, advanced(min=1, help="Number of processes; by default one per core.")]
+OneWorker = Annotated[int, advanced("--workers", min=1, help="Number of processes.")]
 EngineName = Annotated[
-    str, typer.Option("--engine", metavar="ENGINE", help="`local` processes or `ray`, at RAY_ADDRESS.")
+    str, advanced("--engine", metavar="ENGINE", help="`local` processes or `ray`, at RAY_ADDRESS.")
 ]
 Corpus = Annotated[Path, typer.Option("--corpus", help="A store made by `rarewords corpus build`.")]
 Words = Annotated[Path, typer.Option("--words", "-w", help="A file with one word per line.")]
@@ -48,15 +54,15 @@ Learner = Annotated[
     ),
 ]
 SettingsFile = Annotated[
-    Path | None, typer.Option("--settings", metavar="FILE", help="A TOML file with further settings.")
+    Path | None, advanced("--settings", metavar="FILE", help="A TOML file with further settings.")
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all random choices.")]
+Seed = Annotated[int, advanced(min=0, help="Seed of all random choices.")]
 Model = Annotated[
     str,
     typer.Option("--model", "-m", help="A model: `default` (the bundled one), a local folder or a hub name."),
 ]
-Device = Annotated[str, typer.Option(help="Device: auto, cuda, cuda:N, mps or cpu.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
+Device = Annotated[str, advanced(help="Device: auto, cuda, cuda:N, mps or cpu.")]
+AsJson = Annotated[bool, advanced("--json", help="Print the result as JSON on stdout.")]
 
 
 def all_texts(texts: list[str] | None, more: list[str] | None, *, required: bool = True) -> list[str]:
@@ -83,6 +89,11 @@ def settings_values(path: Path | None, cls: type, **changes: Any) -> dict[str, A
     """The fields that a TOML file and options set, for a class with presets; options win."""
     given = {name: value for name, value in changes.items() if value is not None}
     return {**({} if path is None else _read_toml(path, cls)), **given}
+
+
+def engine_or_none(name: str, workers: int) -> AbstractContextManager[Engine | None]:
+    """The engine that ``--engine`` and ``--workers`` ask for; None for one local process."""
+    return nullcontext() if name == "local" and workers == 1 else engine_for(name, workers)
 
 
 def print_json(value: Any) -> None:

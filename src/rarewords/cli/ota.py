@@ -12,8 +12,10 @@ from rarewords.cli.options import (
     Device,
     EngineName,
     Model,
+    OneWorker,
     SettingsFile,
     Words,
+    engine_or_none,
     print_json,
     settings_values,
 )
@@ -33,39 +35,30 @@ def ota(
     steps: Annotated[
         int | None, typer.Option(min=1, help="Number of steps; `fast` takes 100, `paper` 4000.")
     ] = None,
-    frame: Annotated[
-        str | None,
-        typer.Option(help="Contexts: `static`, `random` or `masked`; `fast` is masked, `paper` random."),
-    ] = None,
     keep_single: Annotated[
         bool, typer.Option("--keep-single", help="Give words of one piece the model's own embedding.")
     ] = False,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of the random contexts.", show_default="0")
-    ] = None,
     settings: SettingsFile = None,
-    workers: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
+    workers: OneWorker = 1,
     engine: EngineName = "local",
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Compute one vector for each word of several pieces, which acts in the model as its pieces do.
 
-    Finished words are kept beside the output: after an interruption the same command resumes.
+    Finished words are kept beside the output: after an interruption the same command resumes. `--settings`
+    takes the fields of OtaSettings: frame, start, layers, rate, seed, ...
     """
-    given = {"--preset": preset, "--steps": steps, "--frame": frame, "--seed": seed, "--settings": settings}
+    given = {"--preset": preset, "--steps": steps, "--settings": settings}
     idle = next((option for option, value in given.items() if value is not None), None)
     if method in BASELINES and idle is not None:
         raise InputError(f"{idle} has no effect with --method {method}; leave it out")
-    changes = settings_values(settings, OtaSettings, steps=steps, frame=frame, seed=seed)
+    changes = settings_values(settings, OtaSettings, steps=steps)
     chosen = OtaSettings.preset(preset or "fast", **changes)
-    if seed is not None and chosen.frame == "static":
-        raise InputError("--seed has no effect with the static frame, which draws nothing; leave it out")
 
     # torch takes seconds to import; --help and mistakes in the options need not wait for it.
     import torch
 
-    from rarewords.engine import engine_for
     from rarewords.lm import LanguageModel
     from rarewords.ota.approximate import approximate
     from rarewords.stages import work_beside
@@ -73,20 +66,12 @@ def ota(
 
     listed = read_words(words)
     torch.set_float32_matmul_precision("high")  # TF32 on a GPU
-    with engine_for(engine, workers) as runner:
-        lm = LanguageModel.from_pretrained(model, device=device)
-        alone = engine == "local" and workers == 1
-        with work_beside(out) as stages:
-            result = approximate(
-                lm,
-                listed,
-                chosen,
-                method=method,
-                keep_single=keep_single,
-                stages=stages,
-                engine=None if alone else runner,
-            )
-            result.vectors.save(out)
+    lm = LanguageModel.from_pretrained(model, device=device)
+    with engine_or_none(engine, workers) as runner, work_beside(out) as stages:
+        result = approximate(
+            lm, listed, chosen, method=method, keep_single=keep_single, stages=stages, engine=runner
+        )
+        result.vectors.save(out)
     if as_json:
         notes = [vars(note) for note in result.notes]
         print_json({"out": str(out), "words": len(result.vectors), "resumed": result.resumed, "notes": notes})

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rarewords.cli.options import AsJson, Corpus, Device, Model, Seed, print_json
+from rarewords.cli.options import AsJson, Corpus, Device, Model, Seed, advanced, print_json
 
 
 def reproduce(
@@ -24,18 +24,17 @@ def reproduce(
     model: Model = "default",
     quick: Annotated[bool, typer.Option("--quick", help="Run a small sample: minutes on two cores.")] = False,
     targets: Annotated[
-        Path | None, typer.Option(help="Vectors made by `rarewords ota`; missing words are approximated.")
+        Path | None, advanced(help="Vectors made by `rarewords ota`; missing words are approximated.")
     ] = None,
     learner: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="A learner for part `beyond`; by default the model's own."),
+        advanced(metavar="FOLDER", help="A learner for part `beyond`; by default the model's own."),
     ] = None,
     data: Annotated[
         str, typer.Option("--data", help="A WNLaMPro file; `default` is the one that ships.")
     ] = "default",
     seeds: Annotated[
-        int | None,
-        typer.Option(min=1, help="Trainings of each configuration: 3 by default, 1 for a sample."),
+        int | None, advanced(min=1, help="Trainings of each configuration: 3 by default, 1 for a sample.")
     ] = None,
     seed: Seed = 0,
     device: Device = "auto",

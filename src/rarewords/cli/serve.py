@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from rarewords.cli.options import Device, Learner, Model
+from rarewords.cli.options import Device, Learner, Model, advanced
 
 
 def serve(
     model: Model = "default",
     learner: Learner = None,
     port: Annotated[int, typer.Option(help="The port; 0 takes any free one.", min=0, max=65535)] = 8765,
-    host: Annotated[str, typer.Option(help="A loopback address.")] = "127.0.0.1",
+    host: Annotated[str, advanced(help="A loopback address.")] = "127.0.0.1",
     open_browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     device: Device = "auto",
 ) -> None:

@@ -15,8 +15,11 @@ from rarewords.cli.options import (
     Device,
     EngineName,
     Model,
+    OneWorker,
     Seed,
     SettingsFile,
+    advanced,
+    engine_or_none,
     print_json,
     read_settings,
 )
@@ -41,9 +44,9 @@ def build(
     out: Out,
     model: Model = "default",
     wordnet: Annotated[Path | None, typer.Option(help="The folder of WordNet 3.0's files.")] = None,
-    corruptions: Annotated[int, typer.Option(help="The number of corrupted words.")] = 2880,
-    medium: Annotated[int, typer.Option(help="Words that occur less often are rare.")] = 10,
-    frequent: Annotated[int, typer.Option(help="Words that occur at least this often are frequent.")] = 100,
+    corruptions: Annotated[int, advanced(help="The number of corrupted words.")] = 2880,
+    medium: Annotated[int, advanced(help="Words that occur less often are rare.")] = 10,
+    frequent: Annotated[int, advanced(help="Words that occur at least this often are frequent.")] = 100,
     seed: Seed = 0,
 ) -> None:
     """Build the data set from WordNet 3.0, word counts and a model's vocabulary."""
@@ -72,9 +75,6 @@ def evaluate(
             "or mean embedding of their subwords. By default keywords stay as they are.",
         ),
     ] = None,
-    below: Annotated[
-        int | None, typer.Option(help="Replace only keywords that occur fewer than N times.", metavar="N")
-    ] = None,
     slash: Annotated[
         bool | None, typer.Option("--slash", help="Show `word / <vector>` instead of the vector alone.")
     ] = None,
@@ -87,20 +87,16 @@ def evaluate(
         bool, typer.Option("--answers", help="Keep answers, for `wnlampro compare --words`.")
     ] = False,
     settings: SettingsFile = None,
-    workers: Annotated[int, typer.Option(help="Number of processes.", min=1)] = 1,
+    workers: OneWorker = 1,
     engine: EngineName = "local",
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Probe a model: MRR, P@3 and P@10 by relation and frequency.
 
-    If interrupted, the same command resumes.
-
-    Further settings in `--settings FILE`: relations, depth.
+    If interrupted, the same command resumes. `--settings` takes the fields of EvalSettings: relations, depth,
+    and `below`, which replaces only keywords that occur fewer than N times.
     """
-    from contextlib import nullcontext
-
-    from rarewords.engine import engine_for
     from rarewords.lm import LanguageModel
     from rarewords.models import shown_name
     from rarewords.probe.dataset import Dataset
@@ -111,17 +107,11 @@ def evaluate(
     from rarewords.vectors import open_vectors
 
     method = vectors if vectors in (None, *BASELINES) else "vectors"
-    chosen = read_settings(
-        settings, EvalSettings, method=method, subset=subset, limit=limit, below=below, slash=slash
-    )
+    chosen = read_settings(settings, EvalSettings, method=method, subset=subset, limit=limit, slash=slash)
     given = open_vectors(vectors) if method == "vectors" and vectors else None
     dataset = Dataset.load(data)
     lm = LanguageModel.from_pretrained(model, device=device)
-    alone = workers == 1 and engine == "local"
-    with (
-        work_beside(out) as stages,
-        nullcontext() if alone else engine_for(engine, workers) as runner,
-    ):
+    with work_beside(out) as stages, engine_or_none(engine, workers) as runner:
         result = evaluate_model(
             lm,
             dataset,

@@ -243,11 +243,6 @@ class Store:
             result.append(unpacked[block][line].decode("utf-8"))
         return result
 
-    def sentence_words(self, rows: Int) -> tuple[Int, Int]:
-        """The words of sentences as numbers (total,), and where each sentence starts (rows + 1,)."""
-        hashes, starts = self.sentence_hashes(rows)
-        return np.searchsorted(self._hashes, hashes), starts
-
     def sentence_hashes(self, rows: Int) -> tuple[npt.NDArray[np.uint64], Int]:
         """The words of sentences as hashes (total,), and where each sentence starts (rows + 1,)."""
         found = [

@@ -27,7 +27,6 @@ from rarewords.lm import LanguageModel
 from rarewords.mimic.masked import MaskedContexts, contexts_of_words
 from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
-from rarewords.vectors import WordVectors
 from rarewords.worker import ModelReference
 
 _TOKENS_ON_CPU, _TOKENS_ON_GPU = 4096, 131_072  # per batch
@@ -72,15 +71,6 @@ class KnownWords:
         lengths = directions.norm(dim=1, keepdim=True).clamp_min(1e-9)
         vectors: Tensor = self.mean + directions / lengths * (scale * self.spread)
         return vectors
-
-
-def lengthened(lm: LanguageModel, vectors: WordVectors, scale: float) -> WordVectors:
-    """Vectors moved to ``scale`` times a known word's distance from the mean embedding; 0 leaves them."""
-    if not scale:
-        return vectors
-    known = KnownWords.of(lm)
-    moved = known.at(known.directions(torch.from_numpy(np.array(vectors.matrix))), scale)
-    return WordVectors(vectors.words, moved.cpu().numpy(), {**vectors.settings, "scale": scale})
 
 
 def read(lm: LanguageModel, known: KnownWords, contexts: MaskedContexts, reading: str = "masked") -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -99,7 +99,7 @@ def preset(name: str, **changes: Any) -> MimicSettings:
     return replace(PRESETS[name], **changes)
 
 
-FORMAT, _OLD_FORMAT = "rarewords.mimic/2", "rarewords.mimic/1"
+FORMAT = "rarewords.mimic/2"
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], *, packed: bool) -> None:
@@ -129,13 +129,9 @@ def read_config(folder: Path) -> tuple[dict[str, Any], MimicSettings]:
     if not (folder / "config.json").is_file():
         raise InputError(f"{folder} is not a mimic model; make one with rarewords mimic train")
     config = read_json(folder / "config.json")
-    if config.get("format") not in (FORMAT, _OLD_FORMAT):
+    if config.get("format") != FORMAT:
         raise InputError(f"{folder} is not a mimic model of this version; train it again")
-    values = config["settings"]
-    if config["format"] == _OLD_FORMAT:  # contexts had no punctuation, and some settings are gone
-        known = {field.name for field in fields(MimicSettings)}
-        values = {"punctuation": False, **{name: values[name] for name in known & set(values)}}
-    return config, MimicSettings(**values)
+    return config, MimicSettings(**config["settings"])
 
 
 def bundled_mimic(fingerprint: str) -> Path:

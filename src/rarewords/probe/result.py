@@ -189,18 +189,6 @@ class ProbeResult:
         kept["depth"] = max(self.depth, part.depth)
         return replace(self, settings={**part.settings, **kept}, answers=(), **scores)
 
-    def mixture(self, vectors: ProbeResult, below: float, label: str) -> ProbeResult:
-        """This result (subwords) with the scores of ``vectors`` for keywords of a count below a bound."""
-        rare = vectors.count < below
-        mixed = self.replaced(vectors.restrict(rare)) if rare.any() else self
-        bound = None if np.isinf(below) else int(below)
-        return replace(mixed, settings={**vectors.settings, "label": label, "below": bound})
-
-    def containing_a_target(self, dataset: Dataset) -> np.ndarray:
-        """Which keywords contain a target (:attr:`Entry.contains_a_target`). *Shape:* (entries,)"""
-        contained = {entry.id for entry in dataset if entry.contains_a_target}
-        return np.array([identifier in contained for identifier in self.id])
-
     def save(self, path: str | Path) -> None:
         """Write JSON, compressed if the name ends in ``.gz``; the same bytes for the same result."""
         write_text(path, json.dumps(self.as_json(), indent=1, ensure_ascii=False) + "\n")
