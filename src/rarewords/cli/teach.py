@@ -38,17 +38,17 @@ def teach(
     contexts: options.Contexts = None,
     min_count: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Without --words: words that occur at least N times (4)."),
+        options.advanced(min=1, metavar="N", help="Without --words: words that occur at least N times (4)."),
     ] = None,
     top: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Without --words: at most N words (1000).")
+        int | None, options.advanced(min=1, metavar="N", help="Without --words: at most N words (1000).")
     ] = None,
     slash: Annotated[
         bool | None,
-        typer.Option("--slash", help="Add tokens to write behind the word: `kumquat / <kumquat>`."),
+        options.advanced("--slash", help="Add tokens to write behind the word: `kumquat / <kumquat>`."),
     ] = None,
     rule: Annotated[
-        str | None, typer.Option(metavar="RULE", help="What counts as a word: `english` or `any`.")
+        str | None, options.advanced(metavar="RULE", help="What counts as a word: `english` or `any`.")
     ] = None,
     settings: options.SettingsFile = None,
     plan: Annotated[

@@ -1,0 +1,29 @@
+"""``--help``: few options, the common ones in a panel of their own, and no value beside a flag."""
+
+import pytest
+from docs.making.commands import command_tree, walk
+
+from tests.cli.run import rarewords
+
+_MOST, _MOST_COMMON = 13, 8
+_MORE = {"teach": 18}  # with the options of scan, which it contains
+COMMANDS = {
+    " ".join(path[1:]): command for path, command in walk(command_tree()) if not hasattr(command, "commands")
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_has_about_a_dozen_options_and_few_common_ones(name):
+    options = [one for one in COMMANDS[name].params if one.param_type_name == "option"]
+    assert len(options) <= _MORE.get(name, _MOST)
+    panels = [one.rich_help_panel for one in options]
+    assert panels.count(None) <= _MOST_COMMON
+    assert set(panels) <= {None, "Advanced"}
+
+
+def test_flags_take_no_value():
+    for command in (["teach"], ["corpus", "build"], ["wnlampro", "eval"]):
+        shown = rarewords(*command, "-h").stdout
+        assert "--help" in shown
+        assert "<bool>" not in shown
+        assert "BOOL" not in shown
