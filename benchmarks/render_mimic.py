@@ -1,8 +1,9 @@
-"""Render docs/results/mimic.md from measurements.
+"""Write the tables of docs/results/mimic.md from the measurements in docs/results/mimic.
 
     PYTHONPATH=src python benchmarks/render_mimic.py [--out docs/results]
 
-``OUT/mimic/MODEL.jsonl`` holds one line per measurement.
+``OUT/mimic/MODEL.jsonl``, written by ``mimic_ablation.py``, holds one line per measurement. The text of the
+page is written by hand and stays; each model's section is replaced.
 """
 
 from __future__ import annotations
@@ -18,64 +19,69 @@ from rarewords.files import whole_file
 from rarewords.report.tables import markdown_table
 
 # The other configurations were removed; the page names what they gave.
-KEPT = ("pieces", "am+context", "form-dropout", "more-dropout")
+KEPT = ("pieces", "am", "am+context", "form-dropout", "more-dropout", "no-ota", "no-form", "no-context")
 COLUMNS = {
-    "all": "all all",
+    "all": "MRR",
     "rare": "all rare",
     "medium": "all medium",
     "frequent": "all frequent",
-    "antonym, rare": "antonym rare",
-    "cohyponym+, rare": "cohyponym rare",
-    "hypernym, rare": "hypernym rare",
-    "corruption, rare": "corruption rare",
+    "cohyponym+ rare": "cohyponym rare",
+    "hypernym rare": "hypernym rare",
+    "antonym rare": "antonym rare",
+    "corruption rare": "corruption rare",
 }
-
-INTRODUCTION = """\
-Figures of `minilm-mlm` are of the model that was bundled until `gte-mlm` replaced it;
-[bundled](bundled.md) has those of `gte-mlm`.
-
-The paper's ablations of attentive mimicking on WNLaMPro, mean ± standard deviation over seeds.
-
-```
-rarewords ota --preset paper --model M --words WORDS --out ota.safetensors
-python benchmarks/mimic_ablation.py OUT --model M --corpus STORE --targets ota.safetensors
-python benchmarks/render_mimic.py
-```
-
-WORDS are the words of several pieces that occur at least 100 times. `no-ota`, `no-form` and `no-context`
-start from AM; `no-attention` starts from AM+context; `form-dropout` is AM+context with the form hidden in
-30 % of the instances. "Scale" is the distance of the vectors from the mean embedding, in units of the usual
-one; an empty cell stands for vectors as the model gives them. "From contexts" is the mean of the gate.
-"""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
-    asked = parser.parse_args()
-    parts = ["# Attentive mimicking: results", "", INTRODUCTION]
-    for path in sorted((asked.out / "mimic").glob("*.jsonl"), reverse=True):
+    folder = parser.parse_args().out
+    with whole_file(folder / "mimic.md") as temporary:
+        temporary.write_text(page(folder), "utf-8")
+
+
+def page(folder: Path) -> str:
+    """The page with the tables of all models that have been measured."""
+    models = sorted((folder / "mimic").glob("*.jsonl"), reverse=True)
+    text = (folder / "mimic.md").read_text("utf-8")
+    for model in models:
+        text = text.split(f"## {model.stem}\n")[0]
+    parts = []
+    for path in models:
         lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-        parts += [f"## {path.stem}", "", f"[The measurements](mimic/{path.name}).", ""]
-        for subset in ("dev", "test"):
-            groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-            for line in lines:
-                if line.get("set", "dev") == subset:
-                    key = line["configuration"], line.get("epoch", ""), line.get("scale", 0)
-                    groups.setdefault(key, []).append(line)
-            header = ["configuration", "epochs", "scale", "from contexts", *COLUMNS]
-            table = [row(*key, some) for key, some in groups.items()]
-            parts += [f"MRR on {subset}:", "", markdown_table(header, table, left=1), ""]
-    with whole_file(asked.out / "mimic.md") as temporary:
-        temporary.write_text("\n".join(parts), "utf-8")
+        header = ["configuration", "epochs", "length", "from contexts", *COLUMNS]
+        table = markdown_table(header, [row(some) for some in grouped(lines)], left=1)
+        source = f"[The lines behind the tables](mimic/{path.name})."
+        parts.append(f"## {path.stem}\n\n{source}\n\nMRR on dev:\n\n{table}")
+    return text.rstrip() + "\n\n" + "\n\n".join(parts)
 
 
-def row(configuration: str, epoch: Any, scale: float, lines: list[dict[str, Any]]) -> list[str]:
-    """The measurements of one configuration with several seeds."""
+def grouped(lines: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The dev measurements of each row: those that differ in the seed alone."""
+    groups: list[tuple[list[Any], list[dict[str, Any]]]] = []
+    for line in lines:
+        if line.get("set", "dev") != "dev" or line["configuration"] not in KEPT:
+            continue
+        key = [line.get(name) for name in ("configuration", "epoch", "scale", "ngram_limit", "packed")]
+        for known, group in groups:
+            if known == key and line.get("seed") not in [one.get("seed") for one in group]:
+                group.append(line)
+                break
+        else:
+            groups.append((key, [line]))
+    return [group for _, group in groups]
+
+
+def row(lines: list[dict[str, Any]]) -> list[str]:
+    """One configuration, as the mean over its seeds."""
+    first = lines[0]
+    name = first["configuration"]
+    name += f", {first['ngram_limit']:,} n-grams" if "ngram_limit" in first else ""
+    name += f", int8, {first['packed'] / 1e6:.1f} MB" if "packed" in first else ""
     shares = [line["context_share"] for line in lines if "context_share" in line]
-    share = f"{np.mean(shares):.0%}" if shares else ""
-    cells = [[line[key] for line in lines if key in line] for key in COLUMNS.values()]
-    return [configuration, str(epoch), f"{scale:g}" if scale else "", share, *map(spread, cells)]
+    share, scale = f"{np.mean(shares):.0%}" if shares else "", first.get("scale")
+    cells = [spread([line[key] for line in lines if key in line]) for key in COLUMNS.values()]
+    return [name, str(first.get("epoch", "")), f"{scale:g}" if scale else "", share, *cells]
 
 
 def spread(values: list[float]) -> str:
