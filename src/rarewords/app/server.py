@@ -1,8 +1,9 @@
 """A small web server for one person on one machine.
 
 It answers on the loopback address only and checks the Host header, so that no web page can reach it through
-a name that points here. The size of a request is limited. An error is reported in one sentence; its traceback
-goes to the server's log.
+a name that points here. The size of a request, the time to send it and the number of visitors at a time are
+limited; words are studied one at a time, in the order they were asked for. An error is reported in one
+sentence; its traceback goes to the server's log.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import sys
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from ipaddress import ip_address
@@ -24,6 +29,8 @@ from rarewords.models import shown_name
 LOG = logging.getLogger("rarewords.serve")
 _MOST_BYTES = 64_000
 _SECONDS_TO_SEND = 15
+_MOST_VISITORS = 64
+_MOST_WAITING = 16
 _PAGES = {
     "/": ("page.html", "text/html; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
@@ -51,12 +58,15 @@ class Server(ThreadingHTTPServer):
     """The page, the sample words, and the answers about a word."""
 
     daemon_threads = True
+    request_queue_size = _MOST_VISITORS
 
     def __init__(self, study: Study, *, host: str = "127.0.0.1", port: int = 8765) -> None:
         if not _is_loopback(host):
             raise InputError(f"{host} is not a loopback address; serve answers this machine only (127.0.0.1)")
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.study = study
+        self.visitors, self.waiting = (threading.BoundedSemaphore(n) for n in (_MOST_VISITORS, _MOST_WAITING))
+        self.turns = ThreadPoolExecutor(1)  # its queue keeps the order
         self.pages = {
             path: ((files("rarewords") / "assets" / "app" / name).read_bytes(), kind)
             for path, (name, kind) in _PAGES.items()
@@ -70,6 +80,34 @@ class Server(ThreadingHTTPServer):
                 f"port {port} cannot be used: {error.strerror}; choose another with --port"
             ) from None
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a visitor in a thread of their own, or turn them away if there are too many."""
+        if self.visitors.acquire(blocking=False):
+            super().process_request(request, client_address)
+            return
+        with suppress(OSError):
+            request.sendall(
+                b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n"
+            )
+        self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a visitor, then free their place."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.visitors.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class's
+        """Log a fault; a connection that broke off is none."""
+        if not isinstance(sys.exception(), OSError):
+            LOG.exception("while serving a visitor")
+
+    def server_close(self) -> None:
+        """Free the port and forget who waits."""
+        super().server_close()
+        self.turns.shutdown(wait=False, cancel_futures=True)
+
     @property
     def url(self) -> str:
         """Where the page is."""
@@ -80,8 +118,22 @@ class Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: Server
     server_version, sys_version = "rarewords", ""
-    protocol_version = "HTTP/1.1"
+    protocol_version = default_request_version = "HTTP/1.1"
     timeout = _SECONDS_TO_SEND
+
+    def handle_one_request(self) -> None:
+        # The socket's own timeout begins again with every byte that comes.
+        self._deadline = threading.Timer(_SECONDS_TO_SEND, self._drop)
+        self._deadline.daemon = True
+        self._deadline.start()
+        try:
+            super().handle_one_request()
+        finally:
+            self._deadline.cancel()
+
+    def _drop(self) -> None:
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def do_GET(self) -> None:
         self._answer(self._get)
@@ -105,17 +157,24 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Content-Type", "").split(";")[0].strip() != "application/json":
             raise _RefusedError(415, "send application/json")
         length = self.headers.get("Content-Length", "")
-        if not length.isdigit():
+        if not length.isdecimal() or "Transfer-Encoding" in self.headers:
             raise _RefusedError(411, "send a Content-Length")
-        if int(length) > _MOST_BYTES:
+        if len(length) > 9 or int(length) > _MOST_BYTES:
             raise _RefusedError(413, f"too much text; send at most {_MOST_BYTES:,} bytes")
         try:
             sent = json.loads(self.rfile.read(int(length)))
         except (ValueError, RecursionError):
             raise _RefusedError(400, "the request is not JSON") from None
-        started = time.perf_counter()
-        answer = self.server.study.answer(Request.parse(sent))
-        answer["seconds"] = round(time.perf_counter() - started, 3)
+        self._deadline.cancel()
+        request = Request.parse(sent)
+        if not self.server.waiting.acquire(blocking=False):
+            raise _RefusedError(503, "too many questions at once; ask again in a moment")
+        try:
+            started = time.perf_counter()
+            answer = self.server.turns.submit(self.server.study.answer, request).result()
+            answer["seconds"] = round(time.perf_counter() - started, 3)
+        finally:
+            self.server.waiting.release()
         return json.dumps(answer).encode(), "application/json"
 
     def _answer(self, make: Callable[[], tuple[bytes, str]]) -> None:
@@ -160,6 +219,11 @@ class _Handler(BaseHTTPRequestHandler):
         origin = self.headers.get("Origin")
         if origin is not None and origin.lower().removeprefix("http://") not in allowed:
             raise _RefusedError(403, "requests must come from this page")
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
+        """Answer what cannot be understood in the same way as the rest."""
+        self.close_connection = True
+        self._send(code, _error(message or "this cannot be answered"), "application/json")
 
     def log_message(self, format: str, *arguments: Any) -> None:
         LOG.info(format, *arguments)
