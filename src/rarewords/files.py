@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from safetensors import SafetensorError
 
 from rarewords.errors import InputError
+
+# Of what an option or a setting may be; beyond it, libraries fail or run without end, each in its own way.
+LARGEST_NUMBER = 2**31 - 1
 
 
 @contextmanager
@@ -82,15 +91,81 @@ def write_json(path: str | Path, value: Any) -> None:
 
 def read_json(path: str | Path) -> Any:
     """Read a JSON file; a missing or broken one is an :class:`InputError` that names it."""
-    path = Path(path)
+    text = read_text(path)
     try:
-        return json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a JSON file: {error}") from None
+
+
+def read_text(path: str | Path) -> str:
+    """The content of a UTF-8 text file, plain or compressed with gzip."""
+    require_file(path)
+    try:
+        raw = Path(path).read_bytes()
+        return (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start})") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path} is a damaged .gz file: {error}") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def require_file(path: str | Path) -> None:
+    """Refuse what is not a regular file: a pipe or a device may have no end."""
+    try:
+        mode = Path(path).stat().st_mode
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist") from None
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        raise InputError(f"{str(path)!r} cannot be read: {error}") from None
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+        raise InputError(f"{path} is {kind}; give a file")
+
+
+@contextmanager
+def understood(path: str | Path, remedy: str) -> Iterator[None]:
+    """Around code that takes the content of a file apart: what fails there, fails because of the file."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{path} is damaged ({type(error).__name__}: {error}); {remedy}") from None
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{path} cannot be read ({error}); {remedy}") from None
+
+
+def checked_settings(cls: Any, values: Any, path: str | Path) -> dict[str, Any]:
+    """The settings of a TOML or JSON file for a dataclass; unknown names and other types are refused."""
+    hints = get_type_hints(cls)
+    if not isinstance(values, dict):
+        raise InputError(f"{path}: its settings are not named values")
+    found = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    for name, value in found.items():
+        if name not in hints:
+            raise InputError(f"{path}: unknown setting {name!r}; there are {', '.join(sorted(hints))}")
+        if not _fits(value, hints[name]):
+            raise InputError(f"{path}: {name} cannot be {values[name]!r:.80}")
+    return found
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value has the type of a field: ``3 -> float: True``, ``"3" -> int: False``."""
+    kind, inner = get_origin(hint) or hint, get_args(hint)
+    if kind in (Union, UnionType):
+        return any(_fits(value, one) for one in inner)
+    if kind is Literal:
+        return value in inner
+    if kind is tuple:
+        return isinstance(value, tuple) and all(_fits(one, inner[0]) for one in value)
+    if kind in (int, float) and isinstance(value, int | float) and not abs(value) <= LARGEST_NUMBER:
+        return False  # NaN, too
+    return isinstance(value, (int, float) if kind is float else kind) and isinstance(value, bool) == (
+        kind is bool
+    )
 
 
 def file_digest(path: str | Path) -> str:

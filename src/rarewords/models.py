@@ -31,7 +31,7 @@ DEFAULT_MODEL = "default"
 BUNDLED_NAME = "gte-mlm"
 _PACKED_WEIGHTS = "weights.int8.safetensors"
 _MANIFEST = "manifest.json"
-_LOADING_ERRORS = (OSError, ValueError, KeyError, RuntimeError, ImportError)
+_LOADING_ERRORS = Exception  # a damaged folder makes the libraries fail in any way there is
 _MODULES = "modules.json"  # what makes a folder one of sentence-transformers
 
 Kind = Literal["masked", "encoder", "causal"]

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import struct
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from rarewords.errors import InputError
-from rarewords.files import whole_file
+from rarewords.files import read_text, require_file, whole_file
 
 _FORMAT = "rarewords.vectors/1"
 
@@ -194,6 +195,7 @@ class WordVectors:
     def load_word2vec(cls, path: str | Path) -> WordVectors:
         """Read the word2vec text format, with or without its first line, plain or ``.gz``."""
         path = Path(path)
+        require_file(path)
         words, rows = [], []
         try:
             with (
@@ -214,9 +216,7 @@ class WordVectors:
                         raise InputError(
                             f"{path}, line {number}: {len(values)} numbers where {len(rows[0])} were expected"
                         )
-        except FileNotFoundError:
-            raise InputError(f"{path} does not exist") from None
-        except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
+        except (UnicodeDecodeError, zlib.error, gzip.BadGzipFile, EOFError) as error:
             raise InputError(f"{path} is not a word2vec text file: {error}") from None
         if not rows:
             raise InputError(f"{path} holds no vectors")
@@ -258,15 +258,7 @@ def open_vectors(path: str | Path) -> WordVectors:
 
 def read_words(path: str | Path) -> list[str]:
     """The words of a file, one per line; text after a tab, empty lines and ``#`` lines are ignored."""
-    try:
-        text = Path(path).read_text("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"the words file {path} does not exist") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder; give a file with one word per line") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start})") from None
-    words = [line.split("\t")[0].strip() for line in text.splitlines()]
+    words = [line.split("\t")[0].strip() for line in read_text(path).splitlines()]
     words = [word for word in words if word and not word.startswith("#")]
     if not words:
         raise InputError(f"{path} holds no words; give one per line")
@@ -275,17 +267,14 @@ def read_words(path: str | Path) -> list[str]:
 
 def _read_header(path: Path) -> tuple[dict[str, Any], int]:
     """The checked header of a safetensors file, and where its numbers start."""
+    require_file(path)
     try:
         with safe_open(path, "np"):
             pass  # the library checks dtypes, shapes and offsets against the file
         with path.open("rb") as stream:
             (length,) = struct.unpack("<Q", stream.read(8))
             return json.loads(stream.read(length)), 8 + length
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist") from None
     except (SafetensorError, OSError, ValueError, RecursionError, struct.error) as error:
-        if path.is_dir():
-            raise InputError(f"{path} is a folder; give the vectors' file") from None
         raise InputError(
             f"{path} is not a whole file of word vectors (safetensors); is it a word2vec text file, or "
             f"damaged? ({error})"

@@ -167,12 +167,12 @@ def test_settings_are_checked():
     for one in wrong:
         with pytest.raises(InputError, match="learner settings"):
             LearnerSettings(**one)
-    with pytest.raises(InputError, match="unknown learner setting 'volume'"):
-        LearnerSettings.from_dict({"volume": 11})
+    with pytest.raises(InputError, match="unknown setting 'volume'"):
+        LearnerSettings.from_dict({"volume": 11}, "x")
     # A setting of earlier versions that is gone: folders in which it changed nothing can still be read.
-    assert LearnerSettings.from_dict({"attention": 0.0, "scale": 1.3}) == LearnerSettings(scale=1.3)
+    assert LearnerSettings.from_dict({"attention": 0.0, "scale": 1.3}, "x") == LearnerSettings(scale=1.3)
     with pytest.raises(InputError, match="attention"):
-        LearnerSettings.from_dict({"attention": 3.0})
+        LearnerSettings.from_dict({"attention": 3.0}, "x")
 
 
 def test_the_key_tells_apart_what_gives_other_vectors(lm, learner):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Any
+import warnings
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -25,7 +26,7 @@ from rarewords.cli.serve import serve
 from rarewords.cli.teach import teach
 from rarewords.cli.wnlampro import app as wnlampro
 from rarewords.errors import InputError
-from rarewords.files import explain_os_error
+from rarewords.files import LARGEST_NUMBER, explain_os_error
 
 _INTERRUPTED = 130
 _HELP = ["-h", "--help"]
@@ -74,13 +75,33 @@ app.command("ota")(ota)
 app.command("reproduce")(reproduce)
 
 
+def _bound_numbers(group: typer.Typer) -> None:
+    """Give every option that takes a whole number its bounds."""
+    for inner in group.registered_groups:
+        _bound_numbers(inner.typer_instance or group)
+    for command in group.registered_commands:
+        assert command.callback is not None
+        hints = command.callback.__annotations__ = get_type_hints(command.callback, include_extras=True)
+        for hint in hints.values():
+            kind, *about = get_args(hint) or (hint,)
+            if int in (kind, *get_args(kind)):
+                about[-1].min = about[-1].min or 0
+                about[-1].max = about[-1].max or LARGEST_NUMBER
+
+
+_bound_numbers(app)
+
+
 def program() -> Any:
-    """The whole program as a tree of commands. Flags take no value, so ``--help`` shows none beside them."""
+    """The whole program as a tree of commands; help shows neither values of flags nor the largest number."""
     found = [typer.main.get_command(app)]
     for command in found:  # grows on the way
         context = typer.Context(command, help_option_names=_HELP)
         for one in command.get_params(context):
             one.metavar = "" if getattr(one, "is_flag", False) else one.metavar
+            if getattr(one, "max", None) == LARGEST_NUMBER:
+                one._get_number_range_help_str = lambda: ""
+                one.metavar = one.metavar or "N"
         found += getattr(command, "commands", {}).values()
     return found[0]
 
@@ -88,6 +109,8 @@ def program() -> Any:
 def main() -> None:
     """Run the command line; a mistake in the input is one line and exit code 2."""
     # Warnings of the libraries underneath are not the user's business unless asked for.
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")

@@ -142,10 +142,11 @@ def infer(
         with engine_or_none(engine, workers) as runner:
             stages = _readings_beside(store) if cache else None
             done = reader.infer_words(asked, store, contexts=contexts, stages=stages, engine=runner)
+    if not len(done.vectors):
+        word, reason = next(iter(done.refused.items()))
+        raise InputError(f"none of the {len(asked)} words could be given a vector; {word!r}: {reason}")
     for word, reason in done.refused.items():
         typer.echo(f"{word}: {reason}", err=True)
-    if not len(done.vectors):
-        raise InputError(f"none of the {len(asked)} words could be given a vector")
     done.vectors.save(out)
     if as_json:
         rows = zip(done.vectors.words, done.context_share.tolist(), done.contexts.tolist(), strict=True)

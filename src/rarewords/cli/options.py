@@ -7,13 +7,13 @@ import tomllib
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
 from rarewords.engine import Engine, engine_for
 from rarewords.errors import InputError
+from rarewords.files import checked_settings, read_text
 
 T = TypeVar("T")
 
@@ -101,28 +101,9 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
 
 
-def _read_toml(path: Path, cls: Any) -> dict[str, Any]:
+def _read_toml(path: Path, cls: type) -> dict[str, Any]:
     try:
-        found = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"the settings file {path} cannot be read: {reason}; give a TOML file") from None
-    hints = get_type_hints(cls)
-    for name, value in found.items():
-        if name not in hints:
-            raise InputError(f"{path}: unknown setting {name!r}; there are {', '.join(sorted(hints))}")
-        found[name] = tuple(value) if isinstance(value, list) else value
-        if not _fits(found[name], hints[name]):
-            raise InputError(f"{path}: {name} cannot be {value!r}")
-    return found
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    """Whether a TOML value has the type of a field: ``3 -> float: True``, ``"3" -> int: False``."""
-    kind, inner = get_origin(hint) or hint, get_args(hint)
-    if kind in (Union, UnionType):
-        return any(_fits(value, one) for one in inner)
-    if kind is Literal:
-        return value in inner
-    numbers = (int, float) if kind is float else kind
-    return isinstance(value, numbers) and isinstance(value, bool) == (kind is bool)
+        found = tomllib.loads(read_text(path))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"the settings file {path} cannot be read: {error}; give a TOML file") from None
+    return checked_settings(cls, found, path)

@@ -57,7 +57,7 @@ def build(
     from rarewords.report.tables import sizes_table
 
     settings = BuildSettings(seed, corruptions, bounds=FrequencyBounds(medium, frequent))
-    reader, counted = open_wordnet(wordnet), _read_counts(counts)
+    counted, reader = _read_counts(counts), open_wordnet(wordnet)
     dataset = build_dataset(reader, counted, load_tokens(model).whole_words, settings)
     dataset.save(out)
     typer.echo(sizes_table(dataset, settings.bounds), nl=False)
@@ -188,7 +188,7 @@ def figure(
 def _read_counts(path: Path) -> dict[str, int]:
     """Every word of a corpus with its count, from a store or from ``word<TAB>count`` lines."""
     from rarewords.corpus.store import Store
-    from rarewords.probe.dataset import read_text
+    from rarewords.files import read_text
 
     if path.is_dir():
         words, numbers = Store.open(path).counts()

@@ -67,6 +67,7 @@ def add_text(
     path = Store.open(store).path
     with work_beside(path) as stages, engine_for(engine, workers) as runner:
         old = Store.open(path)  # nobody else changes it from now on
+        old.check()
         settings = _common_settings([old])
         sources = _new_sources(texts, field, stages.path, old.header.texts)
         if sources:
@@ -89,6 +90,8 @@ def merge_stores(
     out = Path(out)
     require_free(out)
     opened = [Store.open(store) for store in stores]
+    for one in opened:
+        one.check()
     settings = _common_settings(opened)
     texts = [text for store in opened for text in store.header.texts]
     if len(set(texts)) < len(texts):
@@ -131,8 +134,14 @@ def _read(sources: dict[str, Source], settings: CorpusSettings, engine: Engine, 
     if len(left) < len(shards):
         message(f"Resuming: {len(shards) - len(left)} of {len(shards)} shards are finished")
     with progress("Reading", total=sum(shards[folder].bytes for folder in left) / 1e6, unit="MB") as bar:
-        for place, _ in engine.map(_run_shard, [(shards[folder], settings, folder) for folder in left]):
-            bar.advance(shards[left[place]].bytes / 1e6)
+        try:
+            for place, _ in engine.map(_run_shard, [(shards[folder], settings, folder) for folder in left]):
+                bar.advance(shards[left[place]].bytes / 1e6)
+        except InputError:  # of a damaged file nothing is kept
+            for folder in left:
+                if not (folder / "done.json").exists():
+                    shutil.rmtree(folder, ignore_errors=True)
+            raise
     return sorted(part for folder in shards for part in folder.glob("part-*"))
 
 

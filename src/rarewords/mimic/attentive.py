@@ -19,7 +19,7 @@ from rarewords.corpus.store import Store
 from rarewords.corpus.text import word_hashes
 from rarewords.engine import one_thread
 from rarewords.errors import InputError
-from rarewords.files import whole_folder, write_json
+from rarewords.files import read_text, understood, whole_folder, write_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.batches import ContextEmbeddings, PreparedContexts, Reader, Sentences
 from rarewords.mimic.inferred import Inferred, InferredWords
@@ -197,6 +197,11 @@ class AttentiveMimicking:
     def from_pretrained(cls, folder: str | Path, lm: LanguageModel) -> AttentiveMimicking:
         """Load a folder that :meth:`save_pretrained` wrote, for the language model it was trained for."""
         folder = Path(folder)
+        with understood(folder, "train it again with rarewords mimic train"):
+            return cls._read(folder, lm)
+
+    @classmethod
+    def _read(cls, folder: Path, lm: LanguageModel) -> AttentiveMimicking:
         config, settings = read_config(folder)
         if config["dim"] != lm.dim or config["fingerprint"] != lm.fingerprint:
             raise InputError(
@@ -205,10 +210,10 @@ class AttentiveMimicking:
             )
         tensors, targets = load_tensors(folder / "model.safetensors"), None
         if "targets" in tensors:
-            words = (folder / "targets.txt").read_text("utf-8").split("\n")
+            words = read_text(folder / "targets.txt").split("\n")
             made_for = {"fingerprint": lm.fingerprint}
             targets = WordVectors(words, tensors.pop("targets").numpy(), made_for)
-        grams = (folder / "ngrams.txt").read_text("utf-8")
+        grams = read_text(folder / "ngrams.txt")
         table = NgramTable(grams.split("\n") if grams else [], settings.ngram_min, settings.ngram_max)
         model = FormContextModel(settings, dim=lm.dim, ngrams=len(table))
         model.load_state_dict(tensors)

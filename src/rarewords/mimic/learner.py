@@ -28,7 +28,7 @@ from torch import Tensor
 from rarewords.corpus.store import Store
 from rarewords.engine import Engine, one_thread
 from rarewords.errors import InputError
-from rarewords.files import read_json, whole_folder, write_json
+from rarewords.files import read_json, understood, whole_folder, write_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.evidence import Evidence, Fitted, approximations, ridge, weigh
 from rarewords.mimic.inferred import Inferred, InferredWords
@@ -70,6 +70,11 @@ class WordLearner:
         folder = Path(folder)
         if not is_learner(folder):
             raise InputError(f"{folder} is not a learner; make one with rarewords mimic fit")
+        with understood(folder, "fit it again with rarewords mimic fit"):
+            return cls._read(folder, lm)
+
+    @classmethod
+    def _read(cls, folder: Path, lm: LanguageModel) -> WordLearner:
         config = read_json(folder / "config.json")
         if config["fingerprint"] != lm.fingerprint:
             raise InputError(
@@ -79,7 +84,7 @@ class WordLearner:
         transform = load_file(folder / "model.safetensors").get("transform")
         names = {one.name for one in fields(Fitted)}  # earlier versions wrote more
         about = {name: value for name, value in config["fitted"].items() if name in names}
-        settings = LearnerSettings.from_dict(config["settings"])
+        settings = LearnerSettings.from_dict(config["settings"], folder / "config.json")
         return cls(lm, settings, transform, fitted=Fitted(**about) if about else None)
 
     def save_pretrained(self, folder: str | Path) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from rarewords.errors import InputError
-from rarewords.files import read_json
+from rarewords.files import checked_settings, read_json
 
 FORMAT = "rarewords.learner/1"
 READINGS = ("masked", "shown", "both")
@@ -63,19 +63,17 @@ class LearnerSettings:
                 raise InputError(f"learner settings: {reason}")
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> LearnerSettings:
-        """Settings from a saved file; unknown names are an error."""
+    def from_dict(cls, values: Mapping[str, Any], path: str | Path) -> LearnerSettings:
+        """Settings from a saved file; unknown names and other types are an error."""
         kept = {name: value for name, value in values.items() if _REMOVED.get(name) != value}
-        unknown = sorted(set(kept) - {field.name for field in fields(cls)})
-        if unknown:
-            raise InputError(f"unknown learner setting {unknown[0]!r}; another version of rarewords wrote it")
-        return cls(**kept)
+        return cls(**checked_settings(cls, kept, path))
 
 
 def is_learner(folder: str | Path) -> bool:
     """Whether a folder holds a learner, as opposed to an attentive mimicking model."""
     path = Path(folder) / "config.json"
-    return path.is_file() and read_json(path).get("format") == FORMAT
+    config = read_json(path) if path.is_file() else None
+    return isinstance(config, dict) and config.get("format") == FORMAT
 
 
 def bundled_learner(fingerprint: str) -> Path | None:

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from rarewords.errors import InputError
-from rarewords.files import read_json
+from rarewords.files import checked_settings, read_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,9 +129,10 @@ def read_config(folder: Path) -> tuple[dict[str, Any], MimicSettings]:
     if not (folder / "config.json").is_file():
         raise InputError(f"{folder} is not a mimic model; make one with rarewords mimic train")
     config = read_json(folder / "config.json")
-    if config.get("format") != FORMAT:
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise InputError(f"{folder} is not a mimic model of this version; train it again")
-    return config, MimicSettings(**config["settings"])
+    values = checked_settings(MimicSettings, config["settings"], folder / "config.json")
+    return config, MimicSettings(**values)
 
 
 def bundled_mimic(fingerprint: str) -> Path:

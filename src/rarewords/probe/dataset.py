@@ -10,7 +10,6 @@ import gzip
 import hashlib
 import io
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from rarewords.errors import InputError
-from rarewords.files import whole_file
+from rarewords.files import read_text, whole_file
 
 RELATIONS = ("antonym", "hypernym", "cohyponym", "corruption")
 BANDS = ("rare", "medium", "frequent")
@@ -187,21 +186,6 @@ def relation_name(name: str) -> str:
         if lowered in (relation, relation[:3]):
             return relation
     raise InputError(f"unknown relation {name!r}; use {', '.join(RELATIONS)}")
-
-
-def read_text(path: Path) -> str:
-    """The content of a UTF-8 text file, plain or compressed with gzip."""
-    try:
-        raw = path.read_bytes()
-        return (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start})") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} is a damaged .gz file: {error}") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def write_text(path: str | Path, text: str) -> None:

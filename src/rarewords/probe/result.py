@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from rarewords.errors import InputError
-from rarewords.probe.dataset import BANDS, RELATIONS, Dataset, FrequencyBounds, read_text, write_text
+from rarewords.files import read_json, understood
+from rarewords.probe.dataset import BANDS, RELATIONS, Dataset, FrequencyBounds, write_text
 
 RANK_LIMIT = 100
 METRICS = ("mrr", "p3", "p10")
@@ -221,13 +222,10 @@ class ProbeResult:
     def load(cls, path: str | Path) -> ProbeResult:
         """Read the file of a result."""
         path = Path(path)
-        try:
-            stored = json.loads(read_text(path))
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise InputError(f"{path} is not a JSON file: {error}") from None
+        stored = read_json(path)
         if not isinstance(stored, dict) or stored.get("format") != _FORMAT:
             raise InputError(f"{path} is not a result of rarewords wnlampro eval")
-        try:
+        with understood(path, "evaluate again"):
             entries, settings, answers = stored["entries"], stored["settings"], stored.get("answers", [])
             if not isinstance(settings, dict) or not isinstance(settings.get("depth", RANK_LIMIT), int):
                 raise ValueError("its settings do not name a depth")
@@ -236,5 +234,3 @@ class ProbeResult:
             columns: dict[str, Any] = {name: entries[name].split(" ") for name in _TEXTS}
             columns |= {name: np.array(entries[name].split(" "), dtype=np.int64) for name in _NUMBERS}
             return cls(settings, **columns, bounds=FrequencyBounds(**stored["bounds"]), answers=answers)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise InputError(f"{path} is damaged ({error}); evaluate again") from None

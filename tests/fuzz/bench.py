@@ -1,0 +1,132 @@
+"""Good files of every kind, made once, and the one property that every command must have on bad ones."""
+
+import io
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, settings
+
+from rarewords.cli.app import main
+from tests.architectures import real_text, small_model
+from tests.cli.run import rarewords
+
+# `make fuzz` sets this: the number of inputs of all tests together, then drawn at random.
+EXAMPLES = int(os.environ.get("RAREWORDS_FUZZ", "0"))
+_IN_THE_SUITE = 150
+_TEXT = "\n".join(real_text()[:60_000].splitlines()[:-1]) + "\n" + "A ripe kumquat is a small fruit.\n" * 8
+
+
+def examples(share):
+    """How many inputs a test tries: its share, in percent, of all."""
+    return settings(
+        max_examples=max(1, round((EXAMPLES or _IN_THE_SUITE) * share / 100)),
+        derandomize=not EXAMPLES,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate, Phase.shrink] if EXAMPLES else [Phase.generate],
+        print_blob=True,
+    )
+
+
+class Bench:
+    """A folder with a small model, text, store, vectors, learner, mimic model, data set and results."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        model, tokenizer = small_model("bert")
+        model.save_pretrained(folder / "model")
+        tokenizer.save_pretrained(folder / "model")
+        (folder / "text.txt").write_text(_TEXT, "utf-8")
+        (folder / "words.txt").write_text("kumquat\nsalsify\n", "utf-8")
+        (folder / "mimic.toml").write_text("min_count = 3\nepochs = 1\nngram_limit = 100\n")
+        small = ("--model", self["model"])
+        rarewords("-q", "corpus", "build", self["text.txt"], "--out", self["store"], "--workers", 1)
+        rarewords(
+            "-q",
+            "ota",
+            "--words",
+            self["words.txt"],
+            "--out",
+            self["v.safetensors"],
+            "--method",
+            "avg",
+            *small,
+        )
+        fit = ("--corpus", self["store"], *small, "--min-count", 1, "--contexts", 1)
+        rarewords("-q", "mimic", "fit", *fit, "--out", self["learner"])
+        train = ("--corpus", self["store"], "--without", "ota", "--settings", self["mimic.toml"], *small)
+        rarewords("-q", "mimic", "train", *train, "--out", self["mimic"])
+        (folder / "data.tsv").write_text(_DATA)
+        data = ("--data", self["data.tsv"])
+        for name, method in (("a.json", ()), ("b.json", ("--vectors", "avg"))):
+            rarewords("-q", "wnlampro", "eval", *small, *method, "--answers", "--out", self[name], *data)
+
+    def __getitem__(self, name):
+        return self.folder / name
+
+    @contextmanager
+    def place(self):
+        """A new folder for one example."""
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder)
+
+    def replaced(self, folder, name, file, content):
+        """A copy of a folder of the bench in which a file has other content, or is missing if it is None."""
+        target = folder / name
+        shutil.copytree(self[name], target)
+        (target / file).unlink(missing_ok=True)
+        if content is not None:
+            (target / file).write_bytes(content)
+        return target
+
+
+_DATA = "".join(
+    f"{number}\t{part}\t{word} (n,{count / 500:.2f},{count})\thypernym\tcity (n,3.10,90)\tyear (n,4.20,900)\n"
+    for number, (word, part, count) in enumerate(
+        (("kumquat", "dev", 3), ("salsify", "test", 12), ("apple", "test", 1200), ("plum", "dev", 40))
+    )
+)
+
+
+def survives(folder, *arguments):
+    """Run a command with ``--out`` inside ``folder``, if it has one. It ends with 0, or with 2 and one line.
+
+    Refused, it leaves nothing behind; in no case does it leave a work folder or a half-written file.
+    """
+    before = set(folder.rglob("*"))
+    code, said = _run(["rarewords", "-q", *map(str, arguments)])
+    lines = [line for line in said.splitlines() if line.strip()]
+    assert code in (0, 2), f"exit code {code}: {said}"
+    left = sorted(str(path.relative_to(folder)) for path in set(folder.rglob("*")) - before)
+    if code == 2:
+        assert len(lines) == 1, said
+        assert lines[0].startswith("rarewords: "), said
+        assert len(lines[0]) > 20, said
+        assert not left, f"left behind: {left} after {said}"
+    assert not [name for name in left if name.endswith((".work", ".part", ".old"))], left
+    return code, said
+
+
+def _run(argv):
+    out, err, before = io.StringIO(), io.StringIO(), sys.argv
+    sys.argv = argv
+    try:
+        with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # as Python itself does for a user
+            warnings.simplefilter("ignore", FutureWarning)
+            warnings.showwarning = lambda text, kind, *_: err.write(f"{kind.__name__}: {text}\n")
+            main()
+    except SystemExit as stop:
+        return stop.code or 0, err.getvalue()
+    finally:
+        sys.argv = before
+    raise AssertionError("the command did not end with an exit code")

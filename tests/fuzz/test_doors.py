@@ -1,0 +1,382 @@
+"""Every door through which a file comes in, with damaged files: never a traceback, never a trace left behind.
+
+The suite tries a few hundred inputs, always the same; ``make fuzz`` tries thousands, drawn at random.
+"""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import pickle
+import resource
+import shutil
+from inspect import Parameter, signature
+from typing import get_args, get_type_hints
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.models import ArgumentInfo
+
+from rarewords.cli.app import app
+from tests.cli.run import refused
+from tests.fuzz.bench import Bench, examples, survives
+from tests.fuzz.damage import DEEP, ODD_VALUES, ODD_WORDS, damaged, mangled, words_files
+
+_GROWTH = 1 << 20  # KiB; what all examples together may add to the peak memory of the process
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    made = Bench(tmp_path_factory.mktemp("bench"))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    yield made
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < _GROWTH
+
+
+# Text
+
+_SENTENCES = ["A ripe kumquat is sweet.", 'Two\nlines, "quoted".', "", "🍊 שלום e\u0301\u200b [MASK]"]
+_PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+_PACK[".zst"] = zstandard.ZstdCompressor().compress
+
+
+def _parquet():
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"text": _SENTENCES}), stream)
+    return stream.getvalue()
+
+
+_FORMATS = {
+    ".txt": "\n".join(_SENTENCES).encode(),
+    ".jsonl": "".join(json.dumps({"text": one}) + "\n" for one in _SENTENCES).encode(),
+    ".csv": b'id,text\n1,"A ripe kumquat, sweet."\n2,"Two\nlines"\n',
+    ".tsv": b"id\ttext\n1\tA ripe kumquat\n",
+    ".parquet": _parquet(),
+}
+_texts = st.one_of(
+    st.sampled_from(sorted(_FORMATS)).flatmap(
+        lambda form: st.one_of(
+            damaged(_FORMATS[form]),
+            mangled([{"text": "a"}, {"text": "b"}]),
+            st.sampled_from(
+                [b"", b"\xff\xfea\x00", b"\xff" * 99, b"x" * 3_000_000, b"[" * DEEP, b"\x00" * 99]
+            ),
+        ).map(lambda raw: (form, raw))
+    )
+)
+
+
+@examples(22)
+@given(_texts, st.sampled_from(sorted(_PACK)), st.data())
+def test_text(bench, text, packing, data):
+    form, raw = text
+    packed = _PACK[packing](raw)
+    if packing:
+        packed = data.draw(st.one_of(st.just(packed), damaged(packed)))
+    with bench.place() as folder:
+        file = folder / f"text{form}{packing}"
+        file.write_bytes(packed)
+        command = data.draw(st.sampled_from(("build", "scan", "add")))
+        if command == "scan":
+            survives(folder, "scan", file, "--model", bench["model"], "--workers", 1, "--rule", "any")
+        elif command == "build":
+            survives(folder, "corpus", "build", file, "--out", folder / "made", "--workers", 1)
+        else:
+            shutil.copytree(bench["store"], folder / "store")
+            before = (folder / "store" / "store.json").read_bytes()
+            code, _ = survives(folder, "corpus", "add", folder / "store", file, "--workers", 1)
+            assert code == 0 or (folder / "store" / "store.json").read_bytes() == before
+
+
+# Lists of words
+
+
+@examples(10)
+@given(words_files, st.sampled_from(("ota", "infer", "teach", "compare")))
+def test_words(bench, content, command):
+    with bench.place() as folder:
+        file, model = folder / "words.txt", ("--model", bench["model"])
+        file.write_bytes(content)
+        _with_words(bench, folder, file, command, model)
+
+
+def _with_words(bench, folder, file, command, model):
+    out = ("--out", folder / "made")
+    if command == "ota":
+        return survives(folder, "ota", "--words", file, *out, "--steps", 1, *model)
+    if command == "infer":
+        corpus = ("--corpus", bench["store"], "--no-cache")
+        return survives(folder, "mimic", "infer", "--words", file, *corpus, *out, *model)
+    if command == "teach":
+        return survives(folder, "teach", "--words", file, "--corpus", bench["store"], *out, *model)
+    return survives(folder, "wnlampro", "compare", bench["a.json"], "--words", file)
+
+
+@pytest.mark.parametrize("command", ["ota", "infer", "teach", "compare"])
+def test_a_pipe_or_an_endless_file_is_no_list_of_words(bench, command):
+    with bench.place() as folder:
+        os.mkfifo(folder / "pipe")
+        (folder / "endless").symlink_to("/dev/zero")
+        for name in ("pipe", "endless", "missing", "."):
+            code, said = _with_words(bench, folder, folder / name, command, ("--model", bench["model"]))
+            assert code == 2
+            assert str(folder / name) in said
+
+
+@pytest.mark.parametrize("word", ["pipe", "endless"])
+@pytest.mark.parametrize("option", ["vectors", "settings", "data", "results", "counts", "text"])
+def test_a_pipe_or_an_endless_file_is_no_other_file_either(bench, option, word):
+    with bench.place() as folder:
+        os.mkfifo(folder / "pipe")
+        (folder / "endless").symlink_to("/dev/zero")
+        file, model = folder / word, ("--model", bench["model"])
+        given = {
+            "vectors": ("inject", "--vectors", file, "--out", folder / "made", *model),
+            "settings": ("corpus", "build", bench["text.txt"], "--out", folder / "made", "--settings", file),
+            "data": ("wnlampro", "eval", "--data", file, "--out", folder / "made", *model),
+            "results": ("wnlampro", "compare", file),
+            "counts": ("wnlampro", "build", "--counts", file, "--out", folder / "made", *model),
+            "text": ("corpus", "build", file, "--out", folder / "made"),
+        }
+        code, said = survives(folder, *given[option])
+        assert code == 2
+        assert str(file) in said or "WordNet" in said
+
+
+@examples(2)
+@given(st.sampled_from(ODD_WORDS), st.sampled_from(ODD_WORDS))
+def test_questions(bench, word, name):
+    with bench.place() as folder:
+        survives(folder, "ask", "--model", bench["model"], f"a {word} is a _ .")
+        survives(folder, "corpus", "show", bench["store"], word)
+        if "\x00" not in name and "/" not in name:
+            survives(folder, "corpus", "build", bench["text.txt"], "--out", folder / name, "--workers", 1)
+
+
+# Stores
+
+
+@examples(16)
+@given(st.sampled_from(("store.json", "words.arrow", "contexts.arrow", "sentences.arrow")), st.data())
+def test_stores(bench, name, data):
+    raw = (bench["store"] / name).read_bytes()
+    ways = [damaged(raw), st.none()]
+    if name == "store.json":
+        ways += [mangled(json.loads(raw))] * 3 + [st.just(b"[" * DEEP)]
+    with bench.place() as folder:
+        store = bench.replaced(folder, "store", name, data.draw(st.one_of(ways)))
+        before = {path.name: path.read_bytes() for path in store.iterdir()}
+        command = data.draw(st.sampled_from(("show", "word", "add", "merge", "infer")))
+        out = ("--out", folder / "made")
+        if command in ("show", "word"):
+            survives(folder, "corpus", "show", store, *(["kumquat"] if command == "word" else []))
+        elif command == "add":
+            (folder / "more.txt").write_text("More text about a kumquat.\n")
+            code, _ = survives(folder, "corpus", "add", store, folder / "more.txt", "--workers", 1)
+            assert code == 0 or {path.name: path.read_bytes() for path in store.iterdir()} == before
+        elif command == "merge":
+            survives(folder, "corpus", "merge", store, bench["store"], *out, "--workers", 1)
+        else:
+            words = ("--words", bench["words.txt"], "--model", bench["model"], "--no-cache")
+            survives(folder, "mimic", "infer", "--corpus", store, *words, *out)
+
+
+# Vectors
+
+_WORD2VEC = st.one_of(
+    damaged(b"2 32\nkumquat " + b"0.5 " * 32 + b"\nsalsify " + b"-1e-3 " * 32 + b"\n"),
+    st.sampled_from(
+        [
+            b"1 32\nkumquat " + number * 32
+            for number in (b"nan ", b"1e999 ", b"0x1 ", b"1_0 ", "٣ ".encode(), b"9" * 99 + b" ")
+        ]
+    ),
+    st.sampled_from(ODD_WORDS).map(lambda word: f"{word} {'0.5 ' * 32}\n".encode()),
+)
+
+
+@st.composite
+def _lying(draw, raw):
+    """A safetensors file whose header says something else about what follows."""
+    length = int.from_bytes(raw[:8], "little")
+    header = draw(mangled(json.loads(raw[8 : 8 + length])))
+    claimed = draw(st.sampled_from((len(header), len(header), len(header) + 1, 2**62, 2**64 - 1, 0)))
+    return claimed.to_bytes(8, "little") + header + raw[8 + length :]
+
+
+@examples(14)
+@given(st.data())
+def test_vectors(bench, data):
+    raw = bench["v.safetensors"].read_bytes()
+    text = data.draw(st.booleans())
+    content = data.draw(_WORD2VEC if text else st.one_of(damaged(raw), _lying(raw)))
+    with bench.place() as folder:
+        file = folder / ("v.txt" if text else "v.safetensors")
+        file.write_bytes(content)
+        out, model = ("--out", folder / "made"), ("--model", bench["model"])
+        if data.draw(st.booleans()):
+            survives(folder, "inject", "--vectors", file, *out, *model, "--existing", "skip")
+        else:
+            survives(folder, "wnlampro", "eval", "--vectors", file, "--data", bench["data.tsv"], *out, *model)
+
+
+# Folders of learners, mimic models and language models
+
+
+@examples(14)
+@given(st.sampled_from(("learner", "mimic")), st.data())
+def test_learners(bench, kind, data):
+    name = data.draw(st.sampled_from(sorted(path.name for path in bench[kind].iterdir())))
+    raw = (bench[kind] / name).read_bytes()
+    ways = [damaged(raw), st.none()]
+    if name.endswith(".json"):
+        ways += [mangled(json.loads(raw))] * 4
+    if name.endswith(".safetensors"):
+        ways += [_lying(raw)] * 2
+    with bench.place() as folder:
+        learner = bench.replaced(folder, kind, name, data.draw(st.one_of(ways)))
+        words = ("--words", bench["words.txt"], "--corpus", bench["store"], "--no-cache")
+        model = ("--model", bench["model"], "--learner", learner)
+        survives(folder, "mimic", "infer", *words, *model, "--out", folder / "made")
+
+
+@examples(10)
+@given(st.data())
+def test_models(bench, data):
+    name = data.draw(st.sampled_from(sorted(path.name for path in bench["model"].iterdir())))
+    raw = (bench["model"] / name).read_bytes()
+    ways = [damaged(raw), st.none()]
+    if name.endswith(".json"):
+        ways += [mangled(json.loads(raw))] * 4
+    if name.endswith(".safetensors"):
+        ways += [_lying(raw)] * 2
+    with bench.place() as folder:
+        model = bench.replaced(folder, "model", name, data.draw(st.one_of(ways)))
+        if data.draw(st.booleans()):
+            survives(folder, "ask", "--model", model, "a kumquat is a _ .")
+        else:
+            survives(folder, "scan", bench["text.txt"], "--model", model, "--workers", 1)
+
+
+class _Trap:
+    """Unpickled, it makes a folder."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def test_pickled_weights_and_remote_code_never_run(bench):
+    with bench.place() as folder:
+        model, trap = bench.replaced(folder, "model", "model.safetensors", None), folder / "trap"
+        (model / "pytorch_model.bin").write_bytes(pickle.dumps(_Trap(trap)))
+        assert survives(folder, "ask", "--model", model, "a _ .")[0] == 2
+    with bench.place() as folder:
+        config = json.loads((bench["model"] / "config.json").read_text())
+        config |= {
+            "model_type": "other",
+            "auto_map": {"AutoConfig": "code.C", "AutoModelForMaskedLM": "code.M"},
+        }
+        model = bench.replaced(folder, "model", "config.json", json.dumps(config).encode())
+        trap = folder / "trap"
+        (model / "code.py").write_text(f"import os\nos.mkdir({str(trap)!r})\n")
+        assert survives(folder, "ask", "--model", model, "a _ .")[0] == 2
+        assert survives(folder, "scan", bench["text.txt"], "--model", model)[0] in (0, 2)
+        assert not trap.exists()
+
+
+# Settings, data sets, results
+
+_COMMANDS = {
+    "corpus": ("contexts", "window", "lower_case", "words", "min_count", "seed"),
+    "infer": ("contexts", "length", "reading", "scale", "condense", "temperature", "pieces"),
+    "ota": ("steps", "frame", "seed", "learning_rate"),
+    "teach": ("top", "min_count", "contexts", "rule"),
+    "eval": ("relations", "depth", "limit"),
+}
+_tomls = st.sampled_from(sorted(_COMMANDS)).flatmap(
+    lambda command: st.tuples(
+        st.just(command),
+        st.one_of(
+            st.tuples(st.sampled_from((*_COMMANDS[command], "x")), st.sampled_from(ODD_VALUES)).map(
+                _toml := lambda pair: f"{pair[0]} = {json.dumps(pair[1])}\n".encode()
+            ),
+            damaged(b"contexts = 3\nseed = 1\n"),
+            st.just(b"x = " + b"[" * DEEP),
+        ),
+    )
+)
+
+
+@examples(6)
+@given(_tomls)
+def test_settings(bench, drawn):
+    command, content = drawn
+    with bench.place() as folder:
+        (folder / "s.toml").write_bytes(content)
+        given = ("--settings", folder / "s.toml", "--out", folder / "made")
+        model, words = ("--model", bench["model"]), ("--words", bench["words.txt"])
+        corpus = ("--corpus", bench["store"])
+        commands = {
+            "corpus": ("corpus", "build", bench["text.txt"], "--workers", 1),
+            "infer": ("mimic", "infer", *words, *corpus, "--no-cache", *model),
+            "ota": ("ota", *words, *model),
+            "teach": ("teach", *words, *corpus, *model),
+            "eval": ("wnlampro", "eval", "--data", bench["data.tsv"], *model),
+        }
+        survives(folder, *commands[command], *given)
+
+
+@examples(6)
+@given(st.booleans(), st.data())
+def test_data_sets_and_results(bench, results, data):
+    raw = bench["a.json" if results else "data.tsv"].read_bytes()
+    ways = [damaged(raw), damaged(gzip.compress(raw)), st.just(b"[" * DEEP)]
+    if results:
+        ways += [mangled(json.loads(raw))] * 4
+    with bench.place() as folder:
+        file = folder / "file"
+        file.write_bytes(data.draw(st.one_of(ways)))
+        if results:
+            survives(folder, "wnlampro", "compare", bench["b.json"], file, "--words", bench["words.txt"])
+        else:
+            out = ("--out", folder / "made", "--model", bench["model"])
+            survives(folder, "wnlampro", "eval", "--data", file, *out)
+
+
+# Numbers
+
+
+def _integer_options(group, path=()):
+    """(a command with what it cannot do without, an option) for each option that takes an integer."""
+    for inner in group.registered_groups:
+        yield from _integer_options(inner.typer_instance, (*path, inner.name))
+    for command in group.registered_commands:
+        called, integers = [*path, command.name or command.callback.__name__], []
+        parameters = signature(command.callback).parameters
+        for name, hint in get_type_hints(command.callback, include_extras=True).items():
+            kind, *about = get_args(hint) or (hint,)
+            option = next(
+                (one for one in about[:1] for one in one.param_decls or ()), "--" + name.replace("_", "-")
+            )
+            if int in (kind, *get_args(kind)):
+                integers.append(option)
+            elif name in parameters and parameters[name].default is Parameter.empty:
+                called += ["x"] if isinstance(about[0], ArgumentInfo) else [option, "x"]
+        yield from ((called, option) for option in integers)
+
+
+@pytest.mark.parametrize("number", [2**31, 2**63, 2**64, 10**30, -(2**63), -(10**30)])
+def test_numbers_beyond_all_bounds(number):
+    options = list(_integer_options(app))
+    assert len(options) > 30
+    for command, option in options:
+        assert option in refused(*command, f"{option}={number}")
