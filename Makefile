@@ -18,7 +18,7 @@ demo: $(SETUP)
 	$(BIN)/python -m rarewords demo
 
 test: $(SETUP) lint
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 lint: $(SETUP)
 	$(BIN)/ruff format --check .

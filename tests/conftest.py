@@ -13,6 +13,32 @@ torch.set_num_threads(int(os.environ.get("RAREWORDS_TEST_THREADS", "1")))  # the
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# One file runs in one process. The longest files start first, so that no core waits for one at the end.
+LONGEST = (
+    "paper/test_run.py", "corpus/test_ray.py", "teaching/test_teach.py", "mimic/test_learner.py",
+    "ota/test_approximate.py", "cli/test_foundation.py", "cli/test_teach.py", "corpus/test_build.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    """Put the longest files first."""
+
+    def place(item):
+        found = [at for at, name in enumerate(LONGEST) if item.path.as_posix().endswith(f"tests/{name}")]
+        return found[0] if found else len(LONGEST)
+
+    items.sort(key=place)
+
+
+@pytest.fixture(scope="session")
+def engine():
+    """Two processes, started once: each takes seconds to import torch."""
+    from rarewords.engine import engine_for
+
+    with engine_for("local", workers=2) as started:
+        yield started
+
+
 @pytest.fixture(scope="session")
 def lm():
     """The bundled model."""

@@ -2,15 +2,16 @@
 
 import json
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
 from rarewords import InputError, LanguageModel, Query, WordLearner, WordVectors
-from rarewords.engine import engine_for
 from rarewords.mimic.evidence import ridge
 from rarewords.mimic.learner_settings import LearnerSettings
+from rarewords.ota.settings import OtaSettings
 from rarewords.stages import Stages
 from tests.architectures import small_model
 from tests.cli.run import rarewords, refused
@@ -110,11 +111,10 @@ def test_what_was_read_is_kept_and_a_damaged_part_made_again(quick, store, tmp_p
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_spread_over_processes_the_vectors_are_the_same(quick, store, monkeypatch, tmp_path):
+def test_spread_over_processes_the_vectors_are_the_same(quick, store, engine, monkeypatch, tmp_path):
     monkeypatch.setattr("rarewords.mimic.readings._WORDS_AT_ONCE", 2)
     here = quick.infer_words(WORDS, store, contexts=3)
-    with engine_for("local", workers=2) as engine:
-        there = quick.infer_words(WORDS, store, contexts=3, engine=engine, stages=Stages(tmp_path))
+    there = quick.infer_words(WORDS, store, contexts=3, engine=engine, stages=Stages(tmp_path))
     assert there.vectors.words == here.vectors.words
     assert np.allclose(there.vectors.matrix, here.vectors.matrix, atol=1e-4)
     assert len(list(tmp_path.iterdir())) == 2
@@ -205,7 +205,8 @@ def test_the_commands_fit_and_infer(store, tmp_path):
     assert "no effect" in refused(*infer, "--learner", "am", "--workers", 2, "--out", out)
 
 
-def test_a_word_without_known_pieces_goes_without_them(learner):
+def test_a_word_without_known_pieces_goes_without_them(learner, monkeypatch):
+    monkeypatch.setattr("rarewords.ota.approximate.OtaSettings", partial(OtaSettings, steps=2))
     made = learner.with_settings(pieces=0.3).infer_each([("televissi☃n", []), ("televission", [])])
     assert all(np.isfinite(one.vector).all() for one in made)
 

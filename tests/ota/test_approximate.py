@@ -11,7 +11,6 @@ import pytest
 import torch
 from benchmarks.ota_behaviour import answer_overlap, held_out_distance
 
-from rarewords.engine import engine_for
 from rarewords.errors import InputError
 from rarewords.ota import approximate as module
 from rarewords.ota.approximate import Approximator, approximate
@@ -56,11 +55,10 @@ def test_the_batch_does_not_change_a_vector(lm, preset, size):
     assert np.abs(whole.matrix[0] - whole.matrix[1]).max() > 2e-3
 
 
-def test_processes_do_not_change_a_vector(lm, tmp_path):
+def test_processes_do_not_change_a_vector(lm, engine, tmp_path):
     settings = replace(SMALL, steps=5)
     here = approximate(lm, WORDS[:4], settings)
-    with engine_for("local", workers=2) as engine:
-        there = approximate(lm, WORDS[:4], settings, engine=engine, stages=Stages(tmp_path))
+    there = approximate(lm, WORDS[:4], settings, engine=engine, stages=Stages(tmp_path))
     assert there.vectors.words == here.vectors.words
     assert np.allclose(there.vectors.matrix, here.vectors.matrix, atol=1e-5)
     again = approximate(lm, WORDS[:4], settings, stages=Stages(tmp_path))

@@ -107,10 +107,8 @@ def test_conclusions_follow_from_the_results(done):
 
 def test_a_second_run_gives_the_same_tables_and_reuses_stages(done, lm, store, settings, tmp_path):
     folder, found = done
-    again = reproduce(lm, store, tmp_path / "again", parts=["methods", "ota"], settings=settings)
-    assert list(again.parts) == ["ota", "methods"]
-    for name, part in again.parts.items():
-        assert to_json(part) == to_json(found.parts[name])
+    again = reproduce(lm, store, tmp_path / "again", parts=["ota"], settings=settings)
+    assert to_json(again.parts) == to_json({"ota": found.parts["ota"]})
     stages = {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir()}
     resumed = reproduce(lm, store, folder, parts=["main"], settings=settings)
     assert list(resumed.parts) == list(found.parts)  # parts of the earlier run are in the report as well

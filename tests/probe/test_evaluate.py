@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from rarewords import InputError, LanguageModel, WordVectors
-from rarewords.engine import engine_for
 from rarewords.probe import predict as predict_module
 from rarewords.probe.dataset import Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
@@ -75,10 +74,9 @@ def test_ranks_do_not_depend_on_order(lm, sample, result):
     assert again.hits10[back].tolist() == result.hits10.tolist()
 
 
-def test_ranks_do_not_depend_on_sharding(lm, sample, result, monkeypatch):
+def test_ranks_do_not_depend_on_sharding(lm, engine, sample, result, monkeypatch):
     monkeypatch.setattr(predict_module, "QUERIES_PER_SHARD", 77)
-    with engine_for("local", workers=2) as engine:
-        assert columns(evaluate(lm, sample, engine=engine)) == columns(result)
+    assert columns(evaluate(lm, sample, engine=engine)) == columns(result)
 
 
 class OtherLastDigits(LanguageModel):
