@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.installed
 
-.PHONY: setup demo test lint docs bench clean
+.PHONY: setup demo test test-lowest lint fuzz docs bench clean
 setup: $(SETUP)
 
 # torch first and by exact version: a range would let pip choose a build with gigabytes of GPU libraries.
@@ -19,6 +19,11 @@ demo: $(SETUP)
 
 test: $(SETUP) lint
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+
+# Damaged files of every kind, drawn at random; the suite tries a few, always the same.
+EXAMPLES ?= 10000
+fuzz: $(SETUP)
+	RAREWORDS_FUZZ=$(EXAMPLES) $(BIN)/python -m pytest -q --timeout 0 tests/fuzz
 
 lint: $(SETUP)
 	$(BIN)/ruff format --check .
