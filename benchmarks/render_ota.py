@@ -53,8 +53,7 @@ python benchmarks/ota_steps.py RESULTS --model M --name NAME --steps 100 300 --r
 
 Measured on an H200 beside seven other jobs, so the seconds say little; the measurements are older than the
 script, which repeats them, and their ranks were computed with TF32 products. More steps bring the vectors
-nearer to the pieces, at three times the cost; a rate twice as high changes nothing. The default stays at 100:
-on two cores 200 words take a minute and a half."""
+nearer to the pieces, at three times the cost; a rate twice as high changes nothing."""
 
 
 def steps_part(models: dict[str, Path]) -> list[str]:
