@@ -1,7 +1,7 @@
 """Teaching sentence-embedding models, measured on real ones (docs/results/everywhere.md).
 
-Needs sentence-transformers beside the package's own dependencies. The folder of SciFact holds its usual
-files: corpus_train.csv, claims_*.csv, qrels/train.tsv and qrels/test.tsv.
+Needs sentence-transformers beside the package's own dependencies. SciFact is a folder with its usual files:
+corpus_train.csv, claims_*.csv, qrels/train.tsv and qrels/test.tsv.
 """
 
 from __future__ import annotations

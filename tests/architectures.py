@@ -4,6 +4,7 @@ The weights are random but the code that runs is the real one: the same classes 
 """
 
 import gzip
+import json
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from tokenizers import (
     processors,
     trainers,
 )
+
+from rarewords.models import bundled_model
 
 DATA = Path(__file__).parent / "data"
 ARCHITECTURES = ("bert", "roberta", "distilbert", "mpnet", "electra", "albert", "modernbert")
@@ -80,7 +83,7 @@ def wordpiece():
     return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, mask_token="[MASK]", **names)
 
 
-def byte_bpe():
+def byte_bpe(*, ends: bool = True):
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -92,7 +95,8 @@ def byte_bpe():
             vocab_size=VOCABULARY, special_tokens=special, initial_alphabet=alphabet, show_progress=False
         ),
     )
-    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    if ends:
+        tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     names = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "<s>", "sep_token": "</s>"}
     mask = AddedToken("<mask>", lstrip=True, special=True)
     return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, mask_token=mask, **names)
@@ -133,3 +137,47 @@ def _train(tokenizer: Tokenizer, trainer) -> None:
         tokenizer.train_from_iterator(_training_lines(), trainer)
         _TRAINED[kind] = tokenizer.to_str()
     tokenizer.model = Tokenizer.from_str(_TRAINED[kind]).model
+
+
+CAUSAL = ("llama", "gpt2", "gpt_neox", "qwen2")
+
+
+def small_causal(architecture: str, *, tied: bool = True):
+    """A new causal LM and tokenizer: ``(model, tokenizer)``."""
+    tokenizer = byte_bpe(ends=False)
+    config = hf.AutoConfig.for_model(
+        architecture,
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        initializer_range=0.3,
+        tie_word_embeddings=tied,
+        bos_token_id=0,
+        eos_token_id=2,
+        pad_token_id=1,
+    )
+    torch.manual_seed(0)
+    return hf.AutoModelForCausalLM.from_config(config).eval(), tokenizer
+
+
+def sentence_transformer(folder: Path, *, layers: int = 2) -> Path:
+    """A sentence-transformers folder: the first layers of the bundled model, mean pooling, normalizing."""
+    model = hf.AutoModel.from_pretrained(bundled_model(), num_hidden_layers=layers, add_pooling_layer=False)
+    model.save_pretrained(folder)
+    hf.AutoTokenizer.from_pretrained(bundled_model()).save_pretrained(folder)
+    kinds = (("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize"))
+    modules = [
+        {"idx": at, "name": str(at), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for at, (path, kind) in enumerate(kinds)
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules), "utf-8")
+    (folder / "1_Pooling").mkdir()
+    pooling = {"word_embedding_dimension": 384, "pooling_mode_mean_tokens": True}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling), "utf-8")
+    (folder / "2_Normalize").mkdir()
+    settings = {"max_seq_length": 128, "do_lower_case": False}
+    (folder / "sentence_bert_config.json").write_text(json.dumps(settings), "utf-8")
+    return folder

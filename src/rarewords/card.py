@@ -5,13 +5,33 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from rarewords.models import Kind
 from rarewords.vectors import WordVectors
 
 _WORDS_SHOWN = 200
+_AUTO = """from transformers import {0}, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")
+model = {0}.from_pretrained("THIS_FOLDER")"""
+_SENTENCE = """from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("THIS_FOLDER")"""
+# The library and the task of a model's kind, and how to load it.
+_KINDS: dict[Kind, tuple[str, str, str]] = {
+    "masked": ("transformers", "fill-mask", _AUTO.format("AutoModelForMaskedLM")),
+    "encoder": ("sentence-transformers", "sentence-similarity", _SENTENCE),
+    "causal": ("transformers", "text-generation", _AUTO.format("AutoModelForCausalLM")),
+}
 
 
 def model_card(
-    base: str, vectors: WordVectors, ids: Mapping[str, int], *, predictable: bool, slash: bool
+    base: str,
+    vectors: WordVectors,
+    ids: Mapping[str, int],
+    *,
+    predictable: bool,
+    slash: bool,
+    kind: Kind = "masked",
 ) -> str:
     """The card: what the folder is, which words it was taught with which settings, and how to load it."""
     words = sorted(ids)
@@ -24,10 +44,11 @@ def model_card(
         else "Write the words as usual; each is one token with its own vector."
     )
     answers = "may answer with them" if predictable else "never answers with them"
+    library, task, loading = _KINDS[kind]
     base_line = f"base_model: {base}\n" if "/" in base and not base.startswith(("/", ".")) else ""
     return f"""---
-library_name: transformers
-pipeline_tag: fill-mask
+library_name: {library}
+pipeline_tag: {task}
 tags: [rarewords]
 {base_line}---
 # {base}, with {len(words):,} more {"word" if len(words) == 1 else "words"}
@@ -38,10 +59,7 @@ tokenized as before and gives the same outputs. The model reads the new words; i
 {use}
 
 ```python
-from transformers import AutoModelForMaskedLM, AutoTokenizer
-
-tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")
-model = AutoModelForMaskedLM.from_pretrained("THIS_FOLDER")
+{loading}
 ```
 
 ## Words

@@ -29,6 +29,7 @@ from rarewords.vectors import WordVectors
 EXISTING = ("refuse", "replace", "skip")
 # exp() of a logit this low is zero in float32, float16 and bfloat16, and the number itself fits in each.
 _NEVER = -1e4
+_TRIED = 64  # tokens of a text that shows which words a causal LM does not say
 # A word must be one token in each of these surroundings.
 _SURROUNDINGS = ("{}", "a {} .", '"{}"', "({}),")
 # Files of a sentence-transformers folder that hold the model without its new words.
@@ -285,18 +286,31 @@ def _set_outputs(model: Any, vectors: WordVectors, ids: dict[int, int], predicta
     output = model.get_output_embeddings()
     if output is None:
         return
-    if model.can_generate() and not predictable:
-        settings = model.generation_config
-        settings.suppress_tokens = sorted({*(settings.suppress_tokens or ()), *tokens})
+    unspoken = model.can_generate() and not predictable
     if output.weight.data_ptr() != model.get_input_embeddings().weight.data_ptr():
         values = torch.from_numpy(vectors.matrix[rows]).to(output.weight)
-        output.weight[tokens] = values if output.weight.shape[1] == values.shape[1] else 0.0
+        fits = output.weight.shape[1] == values.shape[1]
+        output.weight[tokens] = _least_probable(model, min(tokens)) if unspoken else values if fits else 0.0
+    if unspoken:  # a tied output row is the input row, so that generation itself must leave the words out
+        settings = model.generation_config
+        settings.suppress_tokens = sorted({*(settings.suppress_tokens or ()), *tokens})
     bias = _output_bias(model)
     if bias is not None:
         old = torch.ones(len(bias), dtype=torch.bool)
         old[tokens] = False
         bias[tokens] = bias[old].mean() if predictable else _NEVER
     _unshare_bias(model)
+
+
+def _least_probable(model: Any, size: int) -> torch.Tensor:
+    """The output row, among the first ``size``, of the token whose greatest probability is the least.
+
+    It is looked for behind every token of a text drawn evenly from the vocabulary. *Shape:* (hidden,)
+    """
+    text = torch.linspace(0, size - 1, _TRIED).long()[None]
+    greatest = model(input_ids=text).logits[0, :, :size].float().log_softmax(dim=-1).amax(dim=0)
+    row: torch.Tensor = model.get_output_embeddings().weight[int(greatest.argmin())]
+    return row
 
 
 def _unshare_bias(model: Any) -> None:

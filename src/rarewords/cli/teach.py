@@ -123,7 +123,7 @@ def print_taught(taught: Taught, *, shown: int = _SHOWN, place: str | None = Non
     if taught.held_out is not None:
         before, after = taught.held_out
         means = f"{before:.3f} with pieces, {after:.3f} with vectors"
-        typer.echo(f"Held-out contexts: log-probability of a word's neighbours {means}")
+        typer.echo(f"Held-out contexts, {taught.measure}: {means}")
     for score in taught.probed.scores[-1:]:  # all relations together
         mrr = f"MRR {figure(score.before)} before, {figure(score.after)} after"
         typer.echo(f"WNLaMPro, {score.words:,} of these words: {mrr}")

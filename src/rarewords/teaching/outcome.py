@@ -10,10 +10,17 @@ from typing import Any
 import numpy as np
 
 from rarewords.card import model_card
+from rarewords.models import Kind
 from rarewords.report.tables import figure, markdown_table, relation_title
 from rarewords.teaching.judge import Judgement, Probed
 from rarewords.teaching.settings import TeachSettings
 from rarewords.vectors import WordVectors
+
+_MEASURES: dict[Kind, str] = {
+    "masked": "the mean log-probability of the word's neighbours, masked one at a time",
+    "encoder": "how much nearer the sentence is to its own meaning than to those of other words, in cosines",
+    "causal": "the mean log-probability of the tokens that follow the word",
+}
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,12 @@ class Taught:
     worse: tuple[Learned, ...]
     refused: dict[str, str]
     probed: Probed
+    kind: Kind = "masked"
+
+    @property
+    def measure(self) -> str:
+        """What was measured in held-out contexts."""
+        return _MEASURES[self.kind]
 
     @property
     def unjudged(self) -> tuple[str, ...]:
@@ -94,6 +107,7 @@ class Taught:
         return {
             "format": "rarewords.teaching/2",
             "model": self.model,
+            "kind": self.kind,
             "learner": self.learner,
             "settings": asdict(self.settings),
             "held_out": {"before": before, "after": after},
@@ -111,7 +125,14 @@ _ROWS = 200
 def teaching_card(taught: Taught, vectors: WordVectors, ids: Mapping[str, int]) -> str:
     """The README.md of the folder."""
     settings = taught.settings
-    card = model_card(taught.model, vectors, ids, predictable=settings.predictable, slash=settings.slash)
+    card = model_card(
+        taught.model,
+        vectors,
+        ids,
+        predictable=settings.predictable,
+        slash=settings.slash,
+        kind=taught.kind,
+    )
     sections = [card, _judged(taught), _probed(taught), _words(taught), _left_out(taught)]
     return "\n".join(section for section in sections if section)
 
@@ -123,10 +144,7 @@ def fell_line(taught: Taught) -> str:
 
 
 def _judged(taught: Taught) -> str:
-    text = (
-        "## Before and after\n\nIn held-out contexts of each word, its neighbours were masked; the figure is "
-        "the mean log-probability of the true neighbour.\n\n"
-    )
+    text = f"## Before and after\n\nMeasured in held-out contexts of each word: {taught.measure}.\n\n"
     if taught.held_out is None:
         return text + "No word had enough contexts to be judged.\n"
     before, after = taught.held_out

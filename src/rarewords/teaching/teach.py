@@ -88,6 +88,7 @@ def teach(
             probed=probe_words(lm, vectors, slash=settings.slash)
             if lm.kind == "masked"
             else Probed(unmeasured="it asks masked LMs"),
+            kind=lm.kind,
         )
         _save(lm, vectors, taught)
     return taught

@@ -1,0 +1,197 @@
+"""Teaching sentence-embedding models and causal LMs: the folders, the promises and the judge."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
+
+from rarewords import InputError, LanguageModel, WordVectors, inject, teach
+from rarewords.models import load_pretrained, model_kind
+from rarewords.teaching.judge import Made
+from rarewords.teaching.settings import TeachSettings
+from rarewords.teaching.splits import Fold, Split
+from rarewords.teaching.target import Reading, following_log_probability, judge_on_target, sentence_embeddings
+from rarewords.transport import Transport
+from tests.architectures import CAUSAL, sentence_transformer, small_causal
+from tests.cli.run import rarewords, refused
+from tests.teaching.invented import occurrences_of, sentences_of
+
+WORDS = ["blimpet", "oldanka"]
+CONTEXTS = 6
+PLAIN = "The ship sailed out of the harbour at dawn."
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "invented.txt"
+    path.write_text(sentences_of(*WORDS, most=CONTEXTS), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    return sentence_transformer(tmp_path_factory.mktemp("encoder") / "model")
+
+
+@pytest.fixture(scope="module")
+def taught_encoder(encoder, text, tmp_path_factory):
+    settings = TeachSettings(keep_all=True)
+    out = tmp_path_factory.mktemp("taught") / "model"
+    return teach([text], out, words=WORDS, model=encoder, settings=settings, workers=1, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def causal(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("causal") / "model"
+    for part in small_causal("llama"):
+        part.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def taught_causal(causal, text, tmp_path_factory):
+    settings = TeachSettings(keep_all=True)
+    out = tmp_path_factory.mktemp("taught") / "model"
+    return teach([text], out, words=WORDS, model=causal, settings=settings, workers=1, device="cpu")
+
+
+def test_the_kind_of_a_model_is_seen_from_its_folder(encoder, causal, tmp_path):
+    assert [model_kind(name) for name in ("default", encoder, causal)] == ["masked", "encoder", "causal"]
+    AutoModel.from_pretrained(encoder).save_pretrained(tmp_path / "bare")
+    assert model_kind(tmp_path / "bare") == "encoder"
+    (tmp_path / "bare" / "modules.json").write_text("{}", "utf-8")
+    with pytest.raises(InputError, match="lists no modules"):
+        load_pretrained(tmp_path / "bare", "encoder")
+
+
+def test_only_teach_takes_a_model_that_is_no_masked_lm(encoder, causal):
+    assert "is an encoder without a masked-LM head" in refused("ask", "--model", encoder, "a _ .")
+    assert "is a causal LM, but this needs a masked LM" in refused("ask", "--model", causal, "a _ .")
+
+
+def test_a_taught_encoder_keeps_its_modules(encoder, taught_encoder):
+    files = {path.relative_to(encoder) for path in encoder.rglob("*")}
+    new = {path.relative_to(taught_encoder.folder) for path in taught_encoder.folder.rglob("*")}
+    assert new - files == {path for path in new if path.name in ("README.md", "teaching.json")}
+    assert files <= new
+    for name in ("modules.json", "1_Pooling/config.json", "sentence_bert_config.json"):
+        assert (taught_encoder.folder / name).read_bytes() == (encoder / name).read_bytes()
+
+
+def test_a_taught_encoder_embeds_other_text_as_before_to_the_last_bit(encoder, taught_encoder):
+    states = []
+    for folder in (encoder, taught_encoder.folder):
+        tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
+        with torch.no_grad():
+            states.append(model(**tokenizer(PLAIN, return_tensors="pt")).last_hidden_state)
+    assert torch.equal(*states)
+
+
+def test_a_taught_encoder_puts_words_near_their_kind(encoder, taught_encoder):
+    kinds = ["fruit", "boat", "law", "music"]
+    near = []
+    for folder in (encoder, taught_encoder.folder):
+        lm = LanguageModel.from_pretrained(folder, device="cpu", kind="encoder")
+        before, after = lm.tokens.special_tokens
+        readings = [Reading((*before, *lm.pieces(word), *after)) for word in [*WORDS, *kinds]]
+        embedded = sentence_embeddings(lm, readings)
+        near.append((embedded[:2] @ embedded[2:].T).argmax(dim=1).tolist())
+    assert near[1] == [0, 1] != near[0]
+
+
+def test_sentence_transformers_loads_the_folder(encoder, taught_encoder):
+    library = pytest.importorskip("sentence_transformers")
+    old, new = (library.SentenceTransformer(str(one)) for one in (encoder, taught_encoder.folder))
+    assert np.array_equal(old.encode(PLAIN), new.encode(PLAIN))
+    assert not np.array_equal(old.encode("a blimpet"), new.encode("a blimpet"))
+
+
+def test_the_report_says_what_was_measured(taught_encoder, taught_causal):
+    report = json.loads((taught_encoder.folder / "teaching.json").read_text("utf-8"))
+    assert report["kind"] == "encoder"
+    card = (taught_encoder.folder / "README.md").read_text("utf-8")
+    assert "library_name: sentence-transformers" in card
+    assert 'SentenceTransformer("THIS_FOLDER")' in card
+    card = (taught_causal.folder / "README.md").read_text("utf-8")
+    assert "AutoModelForCausalLM" in card
+    assert "tokens that follow the word" in card
+
+
+def test_affected_names_the_documents_with_a_taught_word(taught_encoder, tmp_path):
+    (tmp_path / "a.txt").write_text(f"{PLAIN}\nTwo Blimpet and an oldanka.\nblimpets\n", "utf-8")
+    records = [{"name": "x1", "body": "An\noldanka"}, {"name": "x2", "body": PLAIN}]
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), "utf-8")
+    done = rarewords("affected", "--model", taught_encoder.folder, tmp_path / "a.txt")
+    assert done.stdout == f"{tmp_path / 'a.txt'}:2\tblimpet, oldanka\n"
+    options = ("--field", "body", "--id", "name")
+    done = rarewords("affected", "--model", taught_encoder.folder, tmp_path / "b.jsonl", *options)
+    assert done.stdout == "x1\toldanka\n"
+    assert "has no teaching.json" in refused("affected", "--model", tmp_path, tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("architecture", CAUSAL)
+def test_a_causal_lm_reads_a_new_word_and_does_not_say_it(architecture, tied, tmp_path):
+    old, tokenizer = small_causal(architecture, tied=tied)
+    model, size = small_causal(architecture, tied=tied)[0], len(tokenizer)
+    matrix = np.random.default_rng(0).normal(size=(2, 32)).astype(np.float32)
+    ids = inject(model, tokenizer, WordVectors(WORDS, matrix)).ids
+    for part in (model, tokenizer):
+        part.save_pretrained(tmp_path)
+    new, tokenizer = AutoModelForCausalLM.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
+    text = tokenizer(PLAIN, return_tensors="pt")
+    with torch.no_grad():
+        assert torch.equal(new(**text).logits[..., :size], old(**text).logits)
+        if not tied:
+            assert new(**text).logits.softmax(dim=-1)[..., size:].max() < 1e-3
+    assert tokenizer("a blimpet.")["input_ids"][1] == ids["blimpet"]
+    assert np.allclose(new.get_input_embeddings().weight[list(ids.values())].detach(), matrix)
+    assert new.generation_config.suppress_tokens == sorted(ids.values())
+    with torch.no_grad():  # however probable the words are
+        new.get_output_embeddings().weight[size:] *= 100
+    said = new.generate(**text, max_new_tokens=8, do_sample=True, eos_token_id=None)
+    assert not set(said[0].tolist()) & set(ids.values())
+
+
+def test_a_causal_lm_may_say_the_words_if_asked():
+    model, tokenizer = small_causal("llama")
+    inject(model, tokenizer, WordVectors(["blimpet"], np.ones((1, 32), np.float32)), predictable=True)
+    assert model.generation_config.suppress_tokens is None
+
+
+def test_a_causal_lm_is_taught_whole(taught_causal, causal, lm):
+    assert [one.word for one in taught_causal.words] == WORDS
+    assert all(one.judgement.contexts > 1 for one in taught_causal.words)
+    new = LanguageModel.from_pretrained(taught_causal.folder, device="cpu", kind="causal")
+    reader, old = (
+        LanguageModel.from_pretrained(device="cpu"),
+        LanguageModel.from_pretrained(causal, kind="causal"),
+    )
+    assert len(new.pieces("blimpet")) == 1
+    spread = Transport.fit(lm, old).target
+    row = new.embeddings[new.pieces("blimpet")[0]]
+    assert float((row - spread.mean).norm()) == pytest.approx(spread.spread, rel=1e-4)
+
+
+def test_the_log_probability_of_what_follows_is_that_of_the_model(causal):
+    lm = LanguageModel.from_pretrained(causal, device="cpu", kind="causal")
+    ids = lm.tokenizer(PLAIN)["input_ids"]
+    (found,) = following_log_probability(lm, [Reading(tuple(ids))], [3])
+    with torch.no_grad():
+        scores = lm.model(torch.tensor([ids])).logits[0].log_softmax(dim=-1)
+    wanted = np.mean([float(scores[at - 1, ids[at]]) for at in range(len(ids) - 3, len(ids))])
+    assert found == pytest.approx(wanted, abs=1e-5)
+
+
+def test_the_judge_prefers_the_true_meaning(encoder, lm):
+    target = LanguageModel.from_pretrained(encoder, device="cpu", kind="encoder")
+    made = []
+    for word, meaning in (("blimpet", "lemon"), ("oldanka", "boat"), ("thassel", "lemon")):
+        held_out = occurrences_of(word)
+        vector = target.embeddings[target.whole_words[meaning]].numpy()
+        split = Split(word, len(held_out), (), (Fold((), held_out),))
+        made.append(Made(split, vector, vector[None], 1.0, 1))
+    judged = judge_on_target(target, lm, made, slash=False)
+    assert [one.gain > one.least for one in judged] == [True, True, False]

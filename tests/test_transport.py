@@ -1,0 +1,47 @@
+"""Vectors from the bundled model's space to that of a model with other embeddings."""
+
+import numpy as np
+import pytest
+import torch
+
+from rarewords import InputError, LanguageModel
+from rarewords.mimic.readings import KnownWords
+from rarewords.models import load_pretrained
+from rarewords.transport import Transport
+from tests.architectures import small_causal
+
+
+def test_a_rotated_space_is_found_again(lm):
+    model, tokenizer = load_pretrained()
+    torch.manual_seed(0)
+    rotation = torch.linalg.qr(torch.randn(lm.dim, lm.dim)).Q
+    weight = model.get_input_embeddings().weight
+    with torch.no_grad():
+        weight.copy_(3 * weight @ rotation + 1)
+    target = LanguageModel(model, tokenizer)
+    transport = Transport.fit(lm, target)
+    assert transport.words == len(lm.whole_words)
+    assert transport.held_out_cosine > 0.99
+    row = lm.whole_words["harbour"]
+    moved = torch.from_numpy(transport(lm.embeddings[[row]].numpy()))
+    known = KnownWords.of(target)
+    assert known.ids[(known.directions(known.embeddings) @ known.directions(moved)[0]).argmax()] == row
+    assert float((moved - known.mean).norm()) == pytest.approx(known.spread, rel=1e-4)
+
+
+def test_the_same_words_give_the_same_key_and_others_another(lm):
+    targets = [LanguageModel(*small_causal("llama"), kind="causal") for _ in range(2)]
+    first, second = (Transport.fit(lm, target) for target in targets)
+    assert first.key == second.key
+    with torch.no_grad():
+        targets[1].model.get_input_embeddings().weight[300:].mul_(2)
+    assert Transport.fit(lm, targets[1]).key != first.key
+    assert first(np.zeros((3, lm.dim), np.float32)).shape == (3, 32)
+
+
+def test_models_of_different_languages_are_refused(lm):
+    model, tokenizer = small_causal("gpt2")
+    target = LanguageModel(model, tokenizer, name="strange", kind="causal")
+    target.tokens.__dict__["whole_words"] = {"straße": 5, "the": 6}
+    with pytest.raises(InputError, match=r"default and strange have only 1 words in common"):
+        Transport.fit(lm, target)
