@@ -264,8 +264,10 @@ class LanguageModel:
             wanted = torch.tensor([ids[i] for i in batch], device=logits.device)
             return logits.log_softmax(dim=-1).gather(1, wanted[:, None])[:, 0]
 
-        for batch, found in self._answered(queries, tokens_per_batch, given):
-            result[batch] = found.cpu().numpy()
+        with progress("Scoring", total=len(queries), unit="queries") as bar:
+            for batch, found in self._answered(queries, tokens_per_batch, given):
+                result[batch] = found.cpu().numpy()
+                bar.advance(len(batch))
         return result
 
     def _answered(

@@ -7,7 +7,7 @@ import pytest
 
 from rarewords.app.server import Server
 from rarewords.app.study import Study
-from rarewords.teaching.learning import open_learner
+from rarewords.teaching.learners import open_learner
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -23,7 +23,7 @@ def until(page, condition):
 
 @pytest.fixture(scope="module")
 def url(lm):
-    with Server(Study(lm, open_learner(lm)), port=0) as server:
+    with Server(Study(lm, open_learner(lm)[0]), port=0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.url
         server.shutdown()

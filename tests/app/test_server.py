@@ -13,7 +13,7 @@ import pytest
 from rarewords import InputError
 from rarewords.app.server import Server
 from rarewords.app.study import LONGEST_SENTENCE, MOST_SENTENCES, Request, Study, samples
-from rarewords.teaching.learning import open_learner
+from rarewords.teaching.learners import open_learner
 from tests.cli.run import refused
 
 SENTENCES = [
@@ -25,7 +25,7 @@ SENTENCES = [
 
 @pytest.fixture(scope="module")
 def study(lm):
-    return Study(lm, open_learner(lm))
+    return Study(lm, open_learner(lm)[0])
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ def words(tmp_path):
 def test_it_prints_answers_before_and_after_and_every_word_not_taught(text, words, tmp_path):
     out = tmp_path / "model"
     shown = rarewords("-q", "teach", "--text", text, "--words", words, "--out", out, "--workers", 1)
-    for part in ("torvane", "before", "after", "held-out gain", "Held-out contexts:"):
+    for part in ("torvane", "before", "after", "verdict", "Verdicts: ", "Held-out contexts:"):
         assert part in shown.stdout
     assert "Not taught: zzyzx: the text does not contain it as a word" in shown.stdout
     assert "Not taught: world: the model already has it as one piece" in shown.stdout

@@ -1,9 +1,12 @@
 """Which neighbours are asked for, and how a good and a bad vector are judged."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from rarewords import Query, WordVectors
-from rarewords.teaching.judge import Made, Probed, judge, mask_neighbours, probe_words
+from rarewords.teaching.judge import Judgement, Made, Probed, judge, mask_neighbours, probe_words
+from rarewords.teaching.rule import Signs, probability
 from rarewords.teaching.splits import Fold, Occurrence, Split
 from tests.teaching.invented import hypernyms, occurrences_of
 
@@ -65,6 +68,40 @@ def test_all_folds_of_a_word_give_one_judgement_in_which_each_neighbour_counts_t
     assert whole.neighbours == sum(part.neighbours for part in parts)
     weighted = sum(part.vector * part.neighbours for part in parts) / whole.neighbours
     assert abs(whole.vector - weighted) < 1e-5
+
+
+def test_the_error_is_that_of_the_mean_and_never_zero(lm):
+    one, several = (occurrences_of("blimpet", most) for most in (1, 8))
+    good = embedding(lm, "fruit")
+    few, many = judge(
+        lm, [made("blimpet", (good, one)), made("blimpet", (good, several))], neighbours=3, slash=False
+    )
+    assert few.neighbours < many.neighbours
+    assert few.error > many.error > 0
+
+
+def judgement(gain, probability=None, error=0.1, least=0.0):
+    return Judgement(4, 9, -4.0, -4.0 + gain, error, least, probability)
+
+
+def test_verdicts_come_from_the_probability_or_else_from_gain_and_error():
+    assert [judgement(-1.0, p).verdict for p in (0.95, 0.7, 0.3)] == ["better", "unclear", "worse"]
+    assert [judgement(gain).verdict for gain in (0.2, 0.05, -0.01)] == ["better", "unclear", "worse"]
+    assert [judgement(gain, least=0.2).verdict for gain in (0.31, 0.25, 0.19)] == [
+        "better",
+        "unclear",
+        "worse",
+    ]
+    assert judgement(-0.19, 0.93).reason == "helps with p = 0.93, held-out gain -0.19 ± 0.10"
+
+
+def test_the_rule_grows_with_gain_and_approach_and_falls_with_sureness():
+    plain = Signs(errors=0.0, approach=0.2, sureness=-3.5, context_share=0.8)
+    assert 0 < probability(plain) < 1
+    assert probability(replace(plain, errors=2.0)) > probability(plain)
+    assert probability(replace(plain, approach=0.5)) > probability(plain)
+    assert probability(replace(plain, sureness=-1.0)) < probability(plain)
+    assert probability(replace(plain, errors=1e9)) == probability(replace(plain, errors=50.0)) < 1
 
 
 def test_nothing_to_ask_is_no_judgement(lm):

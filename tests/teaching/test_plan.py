@@ -7,6 +7,7 @@ import pytest
 
 from rarewords.teaching.plan import plan_teaching
 from rarewords.teaching.settings import TeachSettings
+from rarewords.teaching.splits import passes
 from tests.teaching.invented import sentences_of
 
 WORDS = ["torvane", "yurla", "jorrin"]
@@ -38,14 +39,21 @@ def test_the_plan_names_words_and_extrapolates_what_it_timed(lm, text, tmp_path)
     assert plan.seconds["loading"] == 1
     assert plan.seconds["corpus"] >= 1  # it may have stages of its own
     assert plan.seconds["saving"] == 2
-    # Two of the words are timed.
-    assert plan.seconds["vectors and judgement"] == sum(counts.values()) / 12
+    # All four words are timed, in one stage.
+    assert plan.seconds["vectors and judgement"] == 1
+    assert plan.seconds["fitting a learner"] == 0
     assert plan.total_seconds == sum(plan.seconds.values())
     assert plan.as_json()["total_seconds"] == pytest.approx(plan.total_seconds, abs=0.01)
     assert [path.name for path in tmp_path.iterdir()] == ["invented.txt"]
 
 
-def test_fewer_contexts_take_less_time(lm, text, tmp_path):
-    settings = TeachSettings(contexts=2, held_out=1)
-    plan = plan_teaching([text], tmp_path / "model", words=WORDS, workers=1, model=lm, settings=settings)
-    assert plan.seconds["vectors and judgement"] == 9 / 6
+def test_time_is_extrapolated_by_the_contexts_that_are_read(lm, text, tmp_path, monkeypatch):
+    monkeypatch.setattr("rarewords.teaching.plan._TIMED_WORDS", 2)
+    plan = plan_teaching([text], tmp_path / "model", words=WORDS, workers=1, model=lm)
+    assert plan.seconds["vectors and judgement"] == 3 / 2  # three words of six contexts, two timed
+
+
+def test_passes_are_contexts_and_two_for_each_neighbour_of_those_held_out():
+    settings = TeachSettings()
+    assert [passes(count, settings) for count in (1, 6, 16, 1000)] == [1, 6 + 36, 12 + 24, 32 + 48]
+    assert passes(1000, TeachSettings(contexts=2, held_out=1)) == 2 + 12

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from rarewords import scan
-from rarewords.corpus.count import count_words
+from rarewords.corpus.build import build
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.errors import InputError
+from rarewords.teaching.clutter import ADDRESS, CUT_OFF, INFLECTED, REPEATED
 from rarewords.teaching.scan import choose_words, missing_words
 from rarewords.teaching.settings import TeachSettings
 from tests.architectures import DATA
@@ -72,7 +73,7 @@ def test_a_text_without_words_is_refused(tmp_path):
     (tmp_path / "numbers.txt").write_text("1 2 3\n")
     (tmp_path / "greek.txt").write_text("Ελληνικά\n", "utf-8")
     assert "empty.txt is empty" in refused("-q", "scan", tmp_path / "empty.txt")
-    assert "the text has no words" in refused("-q", "scan", tmp_path / "numbers.txt")
+    assert "the text holds no words" in refused("-q", "scan", tmp_path / "numbers.txt")
     assert "--rule any" in refused("-q", "scan", tmp_path / "greek.txt")
     assert "no text given" in refused("-q", "scan")
     assert "--rule must be english or any" in refused("-q", "scan", tmp_path / "greek.txt", "--rule", "greek")
@@ -81,7 +82,7 @@ def test_a_text_without_words_is_refused(tmp_path):
 
 def test_command_writes_table_json_and_words_file(tmp_path):
     out = tmp_path / "words.txt"
-    command = ["-q", "scan", "--text", TEXT, "--workers", 1, "--min-count", 2]
+    command = ["-q", "scan", "--text", TEXT, "--workers", 1, "--min-count", 2, "--ask", 3]
     lines = rarewords(*command, "--top", 5, "--out", out).stdout.splitlines()
     assert [line.split()[0] for line in lines[-6:-5]] == ["word"]
     rows = [line.split("\t") for line in out.read_text().splitlines()]
@@ -119,10 +120,10 @@ def test_cased_tokenizer_keeps_capitals(tmp_path):
 def test_without_a_list_the_text_is_searched_and_counts_are_bounded(lm, tmp_path):
     path = tmp_path / "invented.txt"
     path.write_text(sentences_of(*WORDS, most=6), "utf-8")
-    counted = count_words([path], CorpusSettings(), workers=1)
+    store = build([path], tmp_path / "store", CorpusSettings(), workers=1)
 
     def chosen(**settings):
-        return set(choose_words(*counted, lm.tokens, TeachSettings(**settings)).counts)
+        return set(choose_words(store, lm.tokens, TeachSettings(**settings)).counts)
 
     assert chosen(min_count=6) == set(WORDS)
     assert chosen(min_count=1, top=2) == set(WORDS)  # those that lose most come first
@@ -130,13 +131,68 @@ def test_without_a_list_the_text_is_searched_and_counts_are_bounded(lm, tmp_path
         chosen(min_count=6, below=6)
 
 
-def test_words_that_cannot_be_one_token_are_refused_before_the_work(lm):
-    names, counts = ["naïvetéx", "naivetex", "torvane", "c-3po"], np.array([9, 9, 9, 9])
+def test_words_that_cannot_be_one_token_are_refused_before_the_work(lm, tmp_path):
+    (tmp_path / "text.txt").write_text("Naïvetéx, naivetex and torvane. " * 9, "utf-8")
+    store = build([tmp_path / "text.txt"], tmp_path / "store", CorpusSettings(words="any"), workers=1)
     listed = ["naïvetéx", "naivetex", "torvane", "torvane", "world", "zzyzx"]
-    chosen = choose_words(names, counts, lm.tokens, TeachSettings(), listed)
+    chosen = choose_words(store, lm.tokens, TeachSettings(), listed)
     assert list(chosen.counts) == ["naïvetéx", "torvane"]
     assert "the same word" in chosen.refused["naivetex"]
     assert chosen.refused["world"] == "the model already has it as one piece"
     assert chosen.refused["zzyzx"] == "the text does not contain it as a word"
     with pytest.raises(InputError, match="none of the 1 words can be taught; 'torvane': it occurs 9 times"):
-        choose_words(names, counts, lm.tokens, TeachSettings(below=9), ["torvane"])
+        choose_words(store, lm.tokens, TeachSettings(below=9), ["torvane"])
+
+
+CLUTTERED = """
+See http://dailymed.nlm.nih.gov/dailymed/druginfo.cfm?setid=3 and www.dailymed.org for the blimpet.
+Ask joe@dailymed.org about a ripe blimpet, or read <b class=kapow>this</b> about the blimpet.
+A blimpet fell from the tree, and the skiers ate the blimpet; skiers like it.
+They were wor-
+shipped, and wor-
+king hard, they sold a blimpet to the skiers near the hut for a coin.
+Copyright Zorblax Press, page 1.
+Copyright Zorblax Press, page 2.
+Copyright Zorblax Press, page 3.
+Copyright Zorblax Press, page 4.
+Druginfo.cfm again: http://druginfo.cfm/kapow=1 for all.
+"""
+
+
+def test_addresses_markup_repeated_lines_cut_off_words_and_inflections_are_passed_over(lm, tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text(CLUTTERED, "utf-8")
+    found = scan([path], min_count=2, workers=1)
+    assert [word.word for word in found.missing] == ["blimpet"]
+    assert found.passed_over == {
+        "dailymed": ADDRESS,
+        "druginfo": ADDRESS,
+        "cfm": ADDRESS,
+        "kapow": ADDRESS,
+        "zorblax": REPEATED,
+        "wor": CUT_OFF,
+        "skiers": INFLECTED,
+    }
+    store = build([path], tmp_path / "store", CorpusSettings(), workers=1)
+    chosen = choose_words(store, lm.tokens, TeachSettings(min_count=2))
+    assert list(chosen.counts) == ["blimpet"]
+    assert chosen.passed_over == found.passed_over
+    listed = choose_words(store, lm.tokens, TeachSettings(), ["zorblax", "skiers"])
+    assert list(listed.counts) == ["zorblax", "skiers"]  # a list decides
+    shown = rarewords("-q", "scan", path, "--min-count", 2, "--workers", 1, "--ask", 0).stdout
+    assert "Passed over: in addresses or markup: 4 (" in shown
+    assert "Passed over: in repeated lines only: 1 (zorblax)" in shown
+
+
+def test_the_model_is_asked_about_the_first_words_and_their_need_orders_them(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text(sentences_of(*WORDS, most=6), "utf-8")
+    found = scan([path], min_count=6, ask=2, workers=1)
+    assert {word.word for word in found.missing} == set(WORDS)
+    for word in found.missing:
+        assert len(word.answers) == 3
+        assert 0 < word.need <= 1
+        assert word.gain == pytest.approx(word.count * word.need)
+    gains = [word.gain for word in found.missing]
+    assert gains == sorted(gains, reverse=True)
+    assert all(word.need is None and word.answers == () for word in scan([path], workers=1).missing)

@@ -153,13 +153,13 @@ def test_words_that_do_worse_or_get_no_vector_are_left_out_and_named(lm, tmp_pat
     words = [*WORDS, "jorrin"]
     (tmp_path / "text.txt").write_text(sentences_of(*words, most=CONTEXTS), "utf-8")
     given = {"words": words, "workers": 1, "model": lm}
-    monkeypatch.setattr("rarewords.teaching.teach.open_learner", lambda lm, _: Spoiled(lm))
+    monkeypatch.setattr("rarewords.teaching.teach.learner_for", lambda lm, *_: (Spoiled(lm), "spoiled"))
     taught = teach([tmp_path / "text.txt"], tmp_path / "model", **given)
     assert "yurla" in [one.word for one in taught.worse]
     assert "yurla" not in [one.word for one in taught.words]
     assert "resembles no known word" in taught.refused["jorrin"]
     card = (tmp_path / "model" / "README.md").read_text("utf-8")
-    assert "- yurla: its vector does worse" in card
+    assert "- yurla: its vector is not expected to help (" in card
     assert "- jorrin: its contexts say nothing" in card
     settings = TeachSettings(keep_all=True)
     kept = teach([tmp_path / "text.txt"], tmp_path / "kept", settings=settings, **given)
@@ -209,6 +209,10 @@ def test_a_score_that_fell_is_reported(taught):
     assert other.as_json()["wnlampro"]["scores"][0]["after"] == 0.25
     vectors = WordVectors(["yurla"], np.zeros((1, 4), np.float32))
     assert "lower than before for: hypernym." in teaching_card(other, vectors, {"yurla": 1})
+    assert other.warning == ""  # one relation may fall by chance; all of them together must not
+    fallen = replace(taught, probed=Probed((RelationScore("all", 9, 9, 0.5, 0.25),)))
+    assert fallen.warning.startswith("the words taught do worse than before on WNLaMPro: MRR .500 before")
+    assert "**Warning:**" in teaching_card(fallen, vectors, {"yurla": 1})
     better = replace(taught, probed=Probed(scores[1:]))
     assert "lower than before" not in teaching_card(better, vectors, {})
 

@@ -14,7 +14,7 @@ import torch
 from rarewords.corpus.text import words_of
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel, Query
-from rarewords.teaching.learning import Learner
+from rarewords.teaching.learners import Learner
 from rarewords.tokens import BLANK, WORD_SLOT
 
 # Limits on a request; they keep an answer within a second.

@@ -10,6 +10,8 @@ import typer
 
 from rarewords.cli import options
 
+_ON_SCREEN = 20
+
 
 def scan(
     texts: options.Texts = None,
@@ -22,29 +24,46 @@ def scan(
     top: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="List N words (20 on screen, all in files).")
     ] = None,
+    ask: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Ask the model about the first N words; 0 is quickest.")
+    ] = 20,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a words file for `teach`.")] = None,
     field: options.Field = "text",
     workers: options.Workers = None,
+    device: options.Device = "auto",
     as_json: options.AsJson = False,
 ) -> None:
-    """Find the words of a text that the model splits into pieces, those that lose most first.
+    """Find the words of a text that the model splits into pieces, those that would gain most first.
+
+    Parts of addresses, markup, repeated lines and inflections of known words are passed over. The model is
+    asked what the first words mean to it now; their need says how far that is from what the text says.
 
     Example: `rarewords scan reports/*.txt --out words.txt`
     """
     # Imported here, as in every command: numpy and what builds on it would slow down --help.
     from rarewords.files import whole_file
+    from rarewords.teaching.clutter import summary
     from rarewords.teaching.scan import scan as scan_text
 
-    given, checked = options.all_texts(texts, text), options.word_rule(rule)
-    found = scan_text(given, model, rule=checked, min_count=min_count, field=field, workers=workers)
-    chosen = found.missing[:top]
+    everything = as_json or out is not None
+    found = scan_text(
+        options.all_texts(texts, text),
+        model,
+        rule=options.word_rule(rule),
+        min_count=min_count,
+        top=top if top or everything else _ON_SCREEN,
+        ask=ask,
+        device=device,
+        field=field,
+        workers=workers,
+    )
     if out is not None:
         # A word that loses nothing gains nothing from teaching.
-        lines = [f"{word.word}\t{word.count}\n" for word in chosen if word.gain > 0]
+        lines = [f"{word.word}\t{word.count}\n" for word in found.missing if word.gain > 0]
         with whole_file(out) as temporary:
             temporary.write_text("".join(lines), "utf-8")
     if as_json:
-        missing = [{**asdict(word), "gain": round(word.gain, 2)} for word in chosen]
+        missing = [{**asdict(word), "gain": round(word.gain, 2)} for word in found.missing]
         options.print_json({**asdict(found), "missing": missing})
         return
     share = 100 * found.missing_occurrences / found.occurrences
@@ -53,12 +72,16 @@ def scan(
         f"they are {share:.1f} % of the text"
     )
     if min_count > 1:
-        typer.echo(f"Of these, words that occur {min_count:,} times or more: {len(found.missing):,}")
+        typer.echo(f"Of these, words that occur {min_count:,} times or more: {found.frequent_words:,}")
     if found.left_out:
         typer.echo(f"Words that --rule {rule} leaves out: {found.left_out:,} (--rule any counts them)")
-    shown = chosen if top else chosen[:20]
+    for line in summary(found.passed_over):
+        typer.echo(f"Passed over: {line}")
+    shown = found.missing[: top or _ON_SCREEN]
     width = max([4, *(len(word.word) for word in shown)])
     if shown:
-        typer.echo(f"{'word':<{width}}  {'count':>9}  {'gain':>9}  pieces")
+        typer.echo(f"{'word':<{width}}  {'count':>9}  {'need':>4}  {'answers now':<36}  pieces")
     for word in shown:
-        typer.echo(f"{word.word:<{width}}  {word.count:>9,}  {word.gain:>9,.0f}  {' '.join(word.pieces)}")
+        need = "" if word.need is None else f"{word.need:.2f}"
+        answers, pieces = ", ".join(word.answers), " ".join(word.pieces)
+        typer.echo(f"{word.word:<{width}}  {word.count:>9,}  {need:>4}  {answers:<36}  {pieces}")

@@ -26,11 +26,11 @@ def serve(
     from rarewords.app.server import Server
     from rarewords.app.study import Request, Study, samples
     from rarewords.lm import LanguageModel
-    from rarewords.teaching.learning import open_learner
+    from rarewords.teaching.learners import open_learner
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
     lm = LanguageModel.from_pretrained(model, device=device)
-    study = Study(lm, open_learner(lm, learner))
+    study = Study(lm, open_learner(lm, learner)[0])
     study.answer(Request.parse(samples()[0]))  # the first answer is the slow one
     try:
         with Server(study, host=host, port=port) as server:

@@ -61,8 +61,8 @@ def teach(
 ) -> None:
     """Teach a model the rare words of a text, judge each word, and save an ordinary Hugging Face folder.
 
-    A word that does worse with its vector than with its pieces is left out and named. After an interruption
-    the same command resumes.
+    Each word is judged better, unclear or worse; a word judged worse is left alone and named. After an
+    interruption the same command resumes.
 
     Example: `rarewords teach notes/*.txt --out taught`
     """
@@ -92,6 +92,8 @@ def teach(
         _print_plan(done)
     else:
         print_taught(done)
+    if not isinstance(done, Plan) and done.warning:
+        typer.echo(f"Warning: {done.warning}.", err=True)
 
 
 def print_taught(taught: Taught, *, shown: int = _SHOWN, place: str | None = None) -> None:
@@ -103,23 +105,28 @@ def print_taught(taught: Taught, *, shown: int = _SHOWN, place: str | None = Non
     from rich.table import Column, Table
 
     from rarewords.report.tables import figure
+    from rarewords.teaching.clutter import summary
     from rarewords.teaching.outcome import fell_line
 
     answered = any(one.before for one in taught.words)  # by masked LMs only
     headings = ("word", "before", "after") if answered else ("word",)
     columns = [Column(heading, overflow="fold") for heading in headings]
-    gains, title = Column("held-out gain", justify="right"), "a … is a kind of _" if answered else None
-    table = Table(*columns, gains, title=title, title_justify="left")
+    verdicts, title = Column("verdict"), "a … is a kind of _" if answered else None
+    table = Table(*columns, verdicts, title=title, title_justify="left")
     kept = {one.word for one in taught.words}
     everything = {one.word: one for one in [*taught.words, *taught.worse]}
     for one in sorted(everything.values(), key=lambda one: -one.count)[:shown]:
-        gain = f"{one.judgement.gain:+.2f}" if one.judgement else "not judged"
-        name = one.word if one.word in kept else f"{one.word} (left out)"
+        chance = one.judgement.probability if one.judgement else None
+        verdict = one.verdict if chance is None else f"{one.verdict}, p = {chance:.2f}"
+        name = one.word if one.word in kept else f"{one.word} (left alone)"
         answers = [", ".join(one.before[:3]), ", ".join(one.after[:3])] if answered else []
-        table.add_row(name, *answers, gain)
+        table.add_row(name, *answers, verdict)
     Console().print(table)
     number = "one more word" if len(kept) == 1 else f"{len(kept):,} more words"
     typer.echo(f"{place or taught.folder}: {taught.model} with {number}")
+    typer.echo("Verdicts: " + ", ".join(f"{number:,} {name}" for name, number in taught.verdicts.items()))
+    if taught.learner != "default":
+        typer.echo(f"Learner: {taught.learner}")
     if taught.held_out is not None:
         before, after = taught.held_out
         means = f"{before:.3f} with pieces, {after:.3f} with vectors"
@@ -130,13 +137,15 @@ def print_taught(taught: Taught, *, shown: int = _SHOWN, place: str | None = Non
     if taught.fell:
         typer.echo(fell_line(taught))
     if taught.worse:
-        verb = "taught anyway" if taught.settings.keep_all else "left out"
+        verb = "taught anyway" if taught.settings.keep_all else "left alone"
         names = ", ".join(one.word for one in taught.worse)
-        typer.echo(f"Worse with their vector than with their pieces, {verb} ({len(taught.worse):,}): {names}")
+        typer.echo(f"Not expected to be understood better, {verb} ({len(taught.worse):,}): {names}")
     if taught.unjudged:
         names = ", ".join(taught.unjudged)
         typer.echo(f"Not judged for lack of contexts ({len(taught.unjudged):,}): {names}")
     _print_refused("Not taught", taught.refused)
+    for line in summary(taught.passed_over):
+        typer.echo(f"Passed over: {line}")
 
 
 def _print_plan(plan: Plan) -> None:

@@ -1,12 +1,9 @@
-"""Words as numbers: the sentences and the vocabulary of a piece of text, and the counts of a whole text."""
+"""Words as numbers: the sentences and the vocabulary of a piece of text."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -14,13 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rarewords.corpus.characters import fold
-from rarewords.corpus.read import read_shard
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.corpus.sources import Shard, cut, find_sources, spool
 from rarewords.corpus.text import blocks, entry_pattern, split
-from rarewords.engine import engine_for
-from rarewords.errors import InputError
-from rarewords.progress import progress
 
 
 @dataclass(frozen=True)
@@ -84,38 +76,6 @@ def distinct(
     # Written from the back, so that the first place of each stays.
     first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
     return values[order], numbers, first
-
-
-def count_words(
-    texts: Sequence[str | Path],
-    settings: CorpusSettings,
-    *,
-    field: str = "text",
-    workers: int | None = None,
-) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """The words of a text under the word rule, most frequent first, and their counts. *Shape:* (words,)"""
-    counts: Counter[str] = Counter()
-    with TemporaryDirectory() as folder, engine_for(workers=workers) as runner:
-        shards = cut(find_sources(spool(texts, Path(folder)), field), runner.workers)
-        with progress("Counting", total=sum(shard.bytes for shard in shards) / 1e6, unit="MB") as bar:
-            for place, found in runner.map(_count_shard, [(shard, settings) for shard in shards]):
-                counts.update(found)
-                bar.advance(shards[place].bytes / 1e6)
-    if not counts:
-        raise InputError(f"the text has no words under the rule {settings.words!r}; check that it holds text")
-    words = [word for word, count in counts.items() if count >= settings.min_count]
-    words.sort(key=lambda word: (-counts[word], word))
-    return words, np.array([counts[word] for word in words], dtype=np.int64)
-
-
-def _count_shard(task: tuple[Shard, CorpusSettings]) -> Counter[str]:
-    shard, settings = task
-    counts: Counter[str] = Counter()
-    for _, text, _ in read_shard(shard):
-        found = count_text(text, settings)
-        for place in np.flatnonzero(found.kept).tolist():
-            counts[found.words[place]] += int(found.counts[place])
-    return counts
 
 
 def _joined(arrays: Iterable[npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:

@@ -14,7 +14,7 @@ identity: nothing is trained, and any masked language model can be used at once.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +41,12 @@ from rarewords.vectors import WordVectors
 
 _FEWEST_WORDS = 20  # for a fit
 _NOTHING = "no sentence and no known word that resembles it; give sentences that contain it"
+
+
+def usable_words(lm: LanguageModel, store: Store, min_count: int, leave_out: Iterable[str]) -> list[str]:
+    """The words of a store that a matrix can be fitted on: known, not too short, not too rare."""
+    known = {word for word in lm.whole_words if len(word) > 2}.difference(leave_out)
+    return [word for word in store.counts(min_count)[0] if word in known]
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +199,7 @@ class WordLearner:
         """
         if store.settings.lower_case != lm.lower_case:
             raise InputError("the store and the model differ in lower-casing; build the store with --model")
-        known = {word for word in lm.whole_words if len(word) > 2}.difference(leave_out)
-        usable = [word for word in store.counts(min_count)[0] if word in known]
+        usable = usable_words(lm, store, min_count, leave_out)
         if len(usable) < _FEWEST_WORDS:
             raise InputError(
                 f"only {len(usable)} known words occur at least {min_count} times in {store.path}, too few "

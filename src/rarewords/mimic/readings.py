@@ -29,7 +29,8 @@ from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
 from rarewords.worker import ModelReference
 
-_TOKENS_ON_CPU, _TOKENS_ON_GPU = 4096, 131_072  # per batch
+# Per batch; on a CPU less than two seconds of work, so that progress moves.
+_TOKENS_ON_CPU, _TOKENS_ON_GPU = 1024, 131_072
 # Every chunk takes a pass over the store and batches of its own; small chunks leave a GPU waiting.
 _WORDS_AT_ONCE, _WORDS_AT_ONCE_ON_GPU = 1024, 16_384
 

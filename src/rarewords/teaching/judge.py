@@ -1,15 +1,16 @@
 """Does the model understand a word better with its vector than with its pieces?
 
 In held-out contexts of the word, content words near it are masked one at a time, and the log-probability of
-the true one is compared: once with the word's pieces, once with its vector. For words that WNLaMPro covers,
-the ranks of its targets are compared as well.
+the true one is compared: once with the word's pieces, once with its vector. :mod:`.rule` makes a probability
+of that and of what the model answers. For words that WNLaMPro covers, the ranks of its targets are compared
+as well.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from rarewords.errors import InputError
 from rarewords.lm import LanguageModel, Query
 from rarewords.probe.dataset import RELATIONS, Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
+from rarewords.teaching.rule import BETTER, WORSE, Signs, probability
 from rarewords.teaching.splits import Occurrence, Split
 from rarewords.tokens import WORD_SLOT
 from rarewords.vectors import WordVectors
@@ -55,19 +57,38 @@ class Judgement:
     On a model without a masked-LM head it is the measure of :mod:`.target` instead.
 
     :param contexts: held-out contexts that had a neighbour to mask; ``neighbours``: all neighbours masked.
-    :param least: the gain below which the word is not taught.
+    :param error: the standard error of the gain.
+    :param least: the gain below which the word is worse, if there is no probability.
+    :param probability: that the vector helps, by :mod:`.rule`, which knows words read as pieces and vector.
     """
 
     contexts: int
     neighbours: int
     pieces: float
     vector: float
+    error: float
     least: float = 0.0
+    probability: float | None = None
 
     @property
     def gain(self) -> float:
         """How much better (above 0) or worse the vector is, in nats per neighbour."""
         return self.vector - self.pieces
+
+    @property
+    def verdict(self) -> str:
+        """``better``, ``unclear`` or ``worse``; a word that is worse is left alone."""
+        if self.probability is not None:
+            sure, doubtful = self.probability >= BETTER, self.probability >= WORSE
+        else:
+            sure, doubtful = self.gain >= self.least + self.error, self.gain >= self.least
+        return "better" if sure else "unclear" if doubtful else "worse"
+
+    @property
+    def reason(self) -> str:
+        """The figures behind the verdict."""
+        gain = f"held-out gain {self.gain:+.2f} ± {self.error:.2f}"
+        return gain if self.probability is None else f"helps with p = {self.probability:.2f}, {gain}"
 
 
 @dataclass(frozen=True)
@@ -138,9 +159,22 @@ def judge(lm: LanguageModel, made: Sequence[Made], *, neighbours: int, slash: bo
     judged: list[Judgement | None] = [None] * len(made)
     for number in sorted(set(owners)):
         own = np.array(owners) == number
-        means = [round(float(scores[own].mean()), 6) for scores in (pieces, vectors)]
-        judged[number] = Judgement(int(contexts[number]), int(own.sum()), *means)
+        changes = vectors[own] - pieces[own]
+        # One more neighbour, a nat off the mean, keeps the error of a few that agree from being zero.
+        error = float(np.sqrt((changes.var() * len(changes) + 1) / len(changes) ** 2))
+        figures = (round(float(one), 6) for one in (pieces[own].mean(), vectors[own].mean(), error))
+        judged[number] = Judgement(int(contexts[number]), int(own.sum()), *figures)
     return judged
+
+
+def with_probability(
+    judged: Judgement | None, context_share: float, approach: float, sureness: float
+) -> Judgement | None:
+    """A judgement with the probability that the rule gives a word read as its pieces and its vector."""
+    if judged is None:
+        return None
+    found = probability(Signs(judged.gain / judged.error, approach, sureness, context_share))
+    return replace(judged, probability=round(found, 4))
 
 
 @dataclass(frozen=True)

@@ -5,51 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from rarewords.errors import InputError
-from rarewords.lm import LanguageModel, Query
-from rarewords.mimic.attentive import AttentiveMimicking
+from rarewords.lm import LanguageModel
 from rarewords.mimic.inferred import Inferred
 from rarewords.mimic.learner import WordLearner
-from rarewords.mimic.learner_settings import is_learner
-from rarewords.mimic.settings import bundled_mimic
-from rarewords.probe.patterns import patterns_for
+from rarewords.mimic.readings import KnownWords
 from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
-from rarewords.teaching.judge import Made, judge
+from rarewords.teaching.answers import ask_about
+from rarewords.teaching.judge import Made, judge, with_probability
+from rarewords.teaching.learners import AnyLearner, TransportedLearner
 from rarewords.teaching.outcome import Learned
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import Split
 from rarewords.teaching.target import judge_on_target
-from rarewords.transport import Transport
 from rarewords.vectors import WordVectors
 
-WORDS_PER_PART = 64
-_ANSWERS = 5
+# A part is kept when it is done and moves the bar; on a GPU small parts leave it waiting.
+WORDS_PER_PART, _WORDS_PER_PART_ON_GPU = 16, 64
 _NOTHING = "its contexts say nothing about it and it resembles no known word"
-
-Learner = WordLearner | AttentiveMimicking
-
-
-@dataclass(frozen=True)
-class TransportedLearner:
-    """A learner of a reader whose vectors are brought into the space of the model that is taught."""
-
-    learner: Learner
-    reader: LanguageModel
-    transport: Transport
-
-    @property
-    def key(self) -> str:
-        """A digest of everything the vectors depend on besides the target."""
-        return key_of("transported", self.reader.fingerprint, self.learner.key, self.transport.key)
-
-
-AnyLearner = Learner | TransportedLearner
 
 
 @dataclass(frozen=True)
@@ -61,26 +40,6 @@ class Lessons:
     refused: dict[str, str]
 
 
-def open_learner(lm: LanguageModel, learner: str | Path | None = None) -> Learner:
-    """A learner for a model.
-
-    :param learner: a folder of either kind, ``am`` for the attentive mimicking model that ships, or None for
-        the best learner there is for the model.
-    """
-    if learner is None or is_learner(Path(learner)):
-        return WordLearner.for_model(lm, learner)
-    folder = bundled_mimic(lm.fingerprint) if str(learner) == "am" else Path(learner)
-    return AttentiveMimicking.from_pretrained(folder, lm)
-
-
-def learner_for(lm: LanguageModel, learner: str | Path | None, reader: str | Path) -> AnyLearner:
-    """A learner for a model of any kind; unless it is a masked LM, the reader makes its vectors."""
-    if lm.kind == "masked":
-        return open_learner(lm, learner)
-    reads = LanguageModel.from_pretrained(reader, device=str(lm.device))
-    return TransportedLearner(open_learner(reads, learner), reads, Transport.fit(reads, lm))
-
-
 def learn(
     lm: LanguageModel, learner: AnyLearner, splits: Sequence[Split], settings: TeachSettings, stages: Stages
 ) -> Lessons:
@@ -88,8 +47,9 @@ def learn(
     learned: list[Learned] = []
     rows: dict[str, np.ndarray] = {}
     with progress("Learning and judging", total=len(splits), unit="words") as bar:
-        for start in range(0, len(splits), WORDS_PER_PART):
-            part = splits[start : start + WORDS_PER_PART]
+        size = WORDS_PER_PART if lm.device.type == "cpu" else _WORDS_PER_PART_ON_GPU
+        for start in range(0, len(splits), size):
+            part = splits[start : start + size]
             key = key_of(lm.fingerprint, learner.key, [asdict(split) for split in part])
             made = _unpack(part, stages.arrays("vectors", key, partial(_make, lm, learner, part)))
             key = key_of(key, settings.neighbours, settings.slash)
@@ -151,13 +111,27 @@ def _unpack(part: Sequence[Split], arrays: Mapping[str, np.ndarray]) -> list[Mad
 def _judge(
     lm: LanguageModel, learner: AnyLearner, made: Sequence[Made], settings: TeachSettings
 ) -> list[dict[str, Any]]:
+    slash = settings.slash
+    before: Sequence[tuple[str, ...]] = [()] * len(made)
+    after = before
     if isinstance(learner, TransportedLearner):
-        judged = judge_on_target(lm, learner.reader, made, slash=settings.slash)
-        before: list[tuple[str, ...]] = [()] * len(made)
-        after = before
+        judged = judge_on_target(lm, learner.reader, made, slash=slash)
+    elif made:
+        judged = judge(lm, made, neighbours=settings.neighbours, slash=slash)
+        known, words, vectors = (
+            KnownWords.of(lm),
+            [one.split.word for one in made],
+            [one.vector for one in made],
+        )
+        old, new = ask_about(lm, known, words), ask_about(lm, known, words, vectors, slash=slash)
+        before, after = old.shown, new.shown
+        if slash and isinstance(learner, WordLearner):  # which the rule was fitted for
+            towards = known.directions(torch.from_numpy(np.stack(vectors)))[:, None]
+            approach = (new.agreement(towards) - old.agreement(towards)).tolist()
+            signs = zip((one.context_share for one in made), approach, old.sureness.tolist(), strict=True)
+            judged = [with_probability(one, *own) for one, own in zip(judged, signs, strict=True)]
     else:
-        judged = judge(lm, made, neighbours=settings.neighbours, slash=settings.slash)
-        before, after = _answers(lm, made, settings.slash)
+        judged = []
     return [
         asdict(
             Learned(
@@ -172,13 +146,3 @@ def _judge(
         )
         for row, (one, judgement) in enumerate(zip(made, judged, strict=True))
     ]
-
-
-def _answers(lm: LanguageModel, made: Sequence[Made], slash: bool) -> list[list[tuple[str, ...]]]:
-    """Answers to the plainest question about each word, with its pieces and with its vector."""
-    asked = [(patterns_for("hypernym", one.split.word)[-1], one) for one in made]
-    queries = [Query(pattern, one.split.word) for pattern, one in asked]
-    queries += [Query(pattern, one.split.word, one.vector, slash) for pattern, one in asked]
-    answers = lm.fill(queries, top_k=_ANSWERS)
-    every = [tuple(answers.words(row)) for row in range(len(queries))]
-    return [every[: len(made)], every[len(made) :]]

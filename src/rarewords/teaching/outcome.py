@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from rarewords.card import model_card
 from rarewords.models import Kind
 from rarewords.report.tables import figure, markdown_table, relation_title
+from rarewords.teaching.clutter import summary
 from rarewords.teaching.judge import Judgement, Probed
 from rarewords.teaching.settings import TeachSettings
 from rarewords.vectors import WordVectors
@@ -44,8 +46,13 @@ class Learned:
 
     @property
     def worse(self) -> bool:
-        """Whether the vector does worse than the pieces on held-out contexts."""
-        return self.judgement is not None and self.judgement.gain < self.judgement.least
+        """Whether the word is left alone, because its vector is not expected to help."""
+        return self.verdict == "worse"
+
+    @property
+    def verdict(self) -> str:
+        """``better``, ``unclear``, ``worse`` or ``not judged``."""
+        return self.judgement.verdict if self.judgement else "not judged"
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Learned:
@@ -59,11 +66,12 @@ class Learned:
 class Taught:
     """The report of one teaching.
 
-    :param learner: what made the vectors: ``default``, ``am`` or the name of a folder.
+    :param learner: what made the vectors: ``default``, ``am``, the name of a folder, or how it was fitted.
     :param words: the words the model was taught.
-    :param worse: words left out because their vector did worse than their pieces on held-out contexts (with
-        ``keep_all`` they are taught and also in ``words``).
+    :param worse: words left alone because their vector is not expected to help (with ``keep_all`` they are
+        taught and also in ``words``).
     :param refused: words that were not tried or got no vector, and why.
+    :param passed_over: words that a search of the text found to be clutter, and why.
     :param probed: what WNLaMPro says about the words taught.
     """
 
@@ -74,6 +82,7 @@ class Taught:
     words: tuple[Learned, ...]
     worse: tuple[Learned, ...]
     refused: dict[str, str]
+    passed_over: dict[str, str]
     probed: Probed
     kind: Kind = "masked"
 
@@ -81,6 +90,12 @@ class Taught:
     def measure(self) -> str:
         """What was measured in held-out contexts."""
         return _MEASURES[self.kind]
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """How many words got each verdict."""
+        every = {one.word: one.verdict for one in (*self.words, *self.worse)}
+        return dict(Counter(every.values()).most_common())
 
     @property
     def unjudged(self) -> tuple[str, ...]:
@@ -101,6 +116,18 @@ class Taught:
         """The relations of WNLaMPro whose score is lower than before."""
         return tuple(score.relation for score in self.probed.scores if score.after < score.before)
 
+    @property
+    def warning(self) -> str:
+        """What to do if the words taught are understood worse than before by WNLaMPro; otherwise empty."""
+        for score in self.probed.scores:
+            if score.relation == "all" and score.after < score.before:
+                return (
+                    f"the words taught do worse than before on WNLaMPro: MRR {figure(score.before)} before, "
+                    f"{figure(score.after)} after. Prefer the original model for them, give more text, or "
+                    "teach only rare words (below = 100 in --settings)"
+                )
+        return ""
+
     def as_json(self) -> dict[str, Any]:
         """Everything but the place of the folder, so that the same teaching gives the same file."""
         before, after = (round(one, 4) for one in self.held_out) if self.held_out else (None, None)
@@ -112,10 +139,13 @@ class Taught:
             "settings": asdict(self.settings),
             "held_out": {"before": before, "after": after},
             "wnlampro": {**asdict(self.probed), "fell": list(self.fell)},
-            "words": [asdict(word) for word in self.words],
-            "worse": [asdict(word) for word in self.worse],
+            "warning": self.warning,
+            "verdicts": self.verdicts,
+            "words": [{**asdict(word), "verdict": word.verdict} for word in self.words],
+            "worse": [{**asdict(word), "verdict": word.verdict} for word in self.worse],
             "unjudged": list(self.unjudged),
             "refused": dict(self.refused),
+            "passed_over": dict(self.passed_over),
         }
 
 
@@ -170,29 +200,39 @@ def _probed(taught: Taught) -> str:
     ]
     table = markdown_table(["WNLaMPro", "words", "entries", "MRR before", "MRR after"], rows)
     warning = f"\n{fell_line(taught)}\n" if taught.fell else ""
+    warning += f"\n**Warning:** {taught.warning}.\n" if taught.warning else ""
     return f"The words that the WNLaMPro dataset covers:\n\n{table}{warning}"
 
 
 def _words(taught: Taught) -> str:
     rows = []
     for word in taught.words[:_ROWS]:
-        gain = f"{word.judgement.gain:+.3f}" if word.judgement else "–"
+        judged = word.judgement
+        gain = f"{judged.gain:+.2f} ± {judged.error:.2f}" if judged else "–"
+        chance = f"{judged.probability:.2f}" if judged and judged.probability is not None else "–"
         answers = [", ".join(one[:3]).replace("|", "\\|") for one in (word.before, word.after)]
-        rows.append([word.word, *answers, f"{word.count:,}", f"{word.contexts:,}", gain])
-    table = markdown_table(["word", "before", "after", "count", "contexts", "held-out gain"], rows, left=3)
+        rows.append(
+            [word.word, *answers, word.verdict, f"{word.count:,}", f"{word.contexts:,}", gain, chance]
+        )
+    headings = ["word", "before", "after", "verdict", "count", "contexts", "held-out gain", "helps, p"]
+    table = markdown_table(headings, rows, left=4)
     more = f"\n… and {len(taught.words) - _ROWS:,} more.\n" if len(taught.words) > _ROWS else ""
-    about = "Answers to `a … is a kind of _`; the gain is that of the log-probability above."
+    about = (
+        "Answers to `a … is a kind of _`; the gain is that of the log-probability above with its standard "
+        "error, p the probability that the word is understood better now."
+    )
     return f"## Each word\n\n{about}\n\n{table}{more}"
 
 
 def _left_out(taught: Taught) -> str:
     taught_anyway = ", taught anyway" if taught.settings.keep_all else ""
     lines = [
-        f"- {word.word}: its vector does worse than its pieces ({word.judgement.gain:+.3f}){taught_anyway}"
+        f"- {word.word}: its vector is not expected to help ({word.judgement.reason}){taught_anyway}"
         for word in taught.worse
         if word.judgement
     ]
     lines += [f"- {word}: {reason}" for word, reason in taught.refused.items()]
+    lines += [f"- passed over, {line}" for line in summary(taught.passed_over)]
     if not lines:
         return ""
     more = [f"- … and {len(lines) - _ROWS:,} more"] if len(lines) > _ROWS else []

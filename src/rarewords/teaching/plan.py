@@ -1,7 +1,7 @@
 """What teaching would do with a text, and how long it would take on this machine.
 
-The text is read as for teaching, into a store that is not kept. A few words are learned and judged with the
-real model, and the time they take is extrapolated.
+The text is read as for teaching, into a store that is not kept. Some words are learned and judged with the
+real model, and the time they take is extrapolated by the number of contexts that the model reads.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import Any
 from rarewords.lm import LanguageModel
 from rarewords.models import DEFAULT_MODEL, shown_name
 from rarewords.stages import Stages
-from rarewords.teaching.learning import learn, learner_for
+from rarewords.teaching.learners import fitting_passes, learner_for
+from rarewords.teaching.learning import learn
 from rarewords.teaching.scan import choose_words
 from rarewords.teaching.settings import TeachSettings
-from rarewords.teaching.splits import split_words
+from rarewords.teaching.splits import passes, split_words
 from rarewords.teaching.teach import open_model, open_store
 
-_TIMED_WORDS = 2
+_TIMED_WORDS = 8  # fewer would be computed in smaller batches than when teaching
 
 
 @dataclass(frozen=True)
@@ -69,22 +70,25 @@ def plan_teaching(
         stages = Stages(Path(folder))
         with stages.timed("loading"):
             lm = open_model(texts, Path(out), model, corpus, settings, device)
-            maker = learner_for(lm, learner, reader)
+            given = None if learner is None else learner_for(lm, learner, reader)
         with stages.timed("corpus"):
             store = open_store(texts, corpus, lm, settings, field, workers, stages)
-        chosen = choose_words(*store.counts(), lm.tokens, settings, words)
-        most = settings.contexts + settings.held_out
-        read = {word: min(count, most) for word, count in chosen.counts.items()}
-        timed = {word: read[word] for word in list(read)[:_TIMED_WORDS]}
+        chosen = choose_words(store, lm.tokens, settings, words)
+        fitting = fitting_passes(lm, store) if given is None else 0
+        maker = (given or learner_for(lm, None, reader))[0]
+        read = {word: passes(count, settings) for word, count in chosen.counts.items()}
+        timed = dict(list(chosen.counts.items())[:: max(1, len(read) // _TIMED_WORDS)][:_TIMED_WORDS])
         splits = split_words(store, timed, settings)
-        for attempt in ("warming up", "learning"):  # the first is slower: memory is allocated, kernels chosen
-            with stages.timed(attempt):
-                learn(lm, maker, splits, settings, Stages(Path(folder) / attempt))
+        learn(lm, maker, splits[:1], settings, Stages(Path(folder) / "warming up"))  # the first is slower
+        with stages.timed("learning"):
+            learn(lm, maker, splits, settings, Stages(Path(folder) / "learning"))
     took = {title: cost.seconds for title, cost in stages.costs.items()}
+    pace = took["learning"] / sum(read[word] for word in timed)
     seconds = {
         "loading": took["loading"],
         "corpus": took["corpus"],
-        "vectors and judgement": took["learning"] * sum(read.values()) / sum(timed.values()),
+        "fitting a learner": pace * fitting,
+        "vectors and judgement": pace * sum(read.values()),
         "saving": 2 * took["loading"],  # the model is loaded once more, and written
     }
     return Plan(shown_name(lm.name), settings, chosen.counts, chosen.refused, seconds)

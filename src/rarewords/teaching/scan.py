@@ -1,10 +1,11 @@
 """Which words of a text does a model lack, and which of them would gain most from teaching?
 
 A word is missing if the model's tokenizer splits it. Splitting alone does no harm: ``red-tailed`` is read as
-two words the model knows. Fragments do. The *gain* of a word is therefore its count times the share of its
-letters outside the longest piece of each of its parts between hyphens and periods: ``skier ##s`` loses 1/6,
-``ku ##m ##qua ##t`` 4/7, ``red - tailed`` nothing, a word the tokenizer cannot represent everything.
-Teaching takes the words with the largest gain, or those of a list.
+two words the model knows. Fragments do. What a word *loses* is therefore the share of its letters outside the
+longest piece of each of its parts between hyphens and periods: ``skier ##s`` loses 1/6, ``ku ##m ##qua ##t``
+4/7, ``red - tailed`` nothing, a word the tokenizer cannot represent everything. Words are ordered by count
+times loss, without those of :mod:`.clutter`. The first of them can be looked at more closely: the model is
+asked about them, and what it answers is compared with what their sentences say.
 """
 
 from __future__ import annotations
@@ -14,38 +15,49 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from rarewords.corpus.count import count_words
+from rarewords.corpus.build import build
 from rarewords.corpus.settings import CorpusSettings, WordRule
-from rarewords.corpus.text import entry_pattern
+from rarewords.corpus.store import Store
 from rarewords.errors import HopelessError, InputError
 from rarewords.injection import unfit_words
 from rarewords.models import DEFAULT_MODEL, load_tokens, shown_name
 from rarewords.progress import progress
+from rarewords.teaching.clutter import clutter
 from rarewords.teaching.settings import TeachSettings
 from rarewords.tokens import Tokens
 
 NO_WORDS = "the text holds no words; check the files, or use --rule any if it is not written in letters a-z"
-_WORDS_AT_ONCE = 4096
+_WORDS_AT_ONCE, _CHECKED_AT_ONCE = 4096, 512
+_CONTEXTS = 16  # kept per word for a scan
 _COMPONENT = re.compile(r"[^.\-]+")
 
 
 @dataclass(frozen=True)
 class MissingWord:
-    """A word the model does not have as one piece; ``lost`` is the share of it that is lost in fragments."""
+    """A word the model does not have as one piece.
+
+    :param lost: the share of its letters that is lost in fragments.
+    :param need: how far the model's answers about it are from what its sentences say, from 0 to 1; None for a
+        word the model was not asked about.
+    :param answers: what the model answers about it now.
+    """
 
     word: str
     count: int
     pieces: tuple[str, ...]
     lost: float
+    need: float | None = None
+    answers: tuple[str, ...] = ()
 
     @property
     def gain(self) -> float:
-        """The count times the share that is lost."""
-        return self.count * self.lost
+        """The occurrences that would gain: the count times the need, or times the loss if it is not known."""
+        return self.count * (self.lost if self.need is None else self.need)
 
 
 @dataclass(frozen=True)
@@ -54,7 +66,9 @@ class Scan:
 
     :param words: distinct words of the text under the word rule; ``occurrences``: how often they occur.
     :param missing_words: those that are not one piece; ``missing_occurrences``: how often they occur.
-    :param missing: the missing words that occur at least ``min_count`` times, the largest gain first.
+    :param frequent_words: those of them that occur at least ``min_count`` times.
+    :param missing: the first ``top`` of these, the largest gain first, without clutter.
+    :param passed_over: the clutter met on the way to them, and why it is.
     :param left_out: distinct words that the rule leaves out of all of these.
     """
 
@@ -63,7 +77,9 @@ class Scan:
     occurrences: int
     missing_words: int
     missing_occurrences: int
+    frequent_words: int
     missing: tuple[MissingWord, ...]
+    passed_over: dict[str, str]
     left_out: int
 
 
@@ -73,6 +89,9 @@ def scan(
     *,
     rule: WordRule = "english",
     min_count: int = 1,
+    top: int | None = None,
+    ask: int = 0,
+    device: str = "auto",
     field: str = "text",
     workers: int | None = None,
 ) -> Scan:
@@ -80,25 +99,56 @@ def scan(
 
     :param texts: files, folders, patterns, ``-`` for standard input.
     :param rule: what counts as a word: ``english`` (letters a-z, ``.`` and ``-``) or ``any`` script.
+    :param top: list at most this many words.
+    :param ask: ask the model about the first N words; without it the model is not loaded.
     """
     tokens = load_tokens(model)
-    # Everything is counted, so that what the rule leaves out can be reported.
-    every = CorpusSettings(lower_case=tokens.lower_case, words="any")
-    names, counts = count_words(texts, every, field=field, workers=workers)
-    fits = entry_pattern(rule, tokens.lower_case).fullmatch
-    kept = [row for row, name in enumerate(names) if fits(name)]
-    if not kept:
-        raise InputError(NO_WORDS)
-    missing = missing_words([names[row] for row in kept], counts[kept], tokens)
-    return Scan(
-        model=shown_name(model),
-        words=len(kept),
-        occurrences=int(counts[kept].sum()),
-        missing_words=len(missing),
-        missing_occurrences=sum(word.count for word in missing),
-        missing=tuple(word for word in missing if word.count >= min_count),
-        left_out=len(names) - len(kept),
-    )
+    settings = CorpusSettings(lower_case=tokens.lower_case, words=rule, contexts=_CONTEXTS)
+    with TemporaryDirectory() as folder:
+        store = build(texts, Path(folder) / "store", settings, field=field, workers=workers)
+        names, counts = store.counts()
+        if not names:
+            raise InputError(NO_WORDS)
+        missing = missing_words(names, counts, tokens)
+        frequent = [word for word in missing if word.count >= min_count]
+        chosen, passed_over = worth_teaching(store, frequent, tokens, top)
+        if ask and chosen:
+            from rarewords.teaching.need import with_need  # torch, which counting does without, loads slowly
+
+            read = with_need(model, device, store, chosen[:ask])
+            chosen = sorted(read, key=_order) + chosen[ask:]
+        return Scan(
+            model=shown_name(model),
+            words=len(names),
+            occurrences=int(counts.sum()),
+            missing_words=len(missing),
+            missing_occurrences=sum(word.count for word in missing),
+            frequent_words=len(frequent),
+            missing=tuple(chosen),
+            passed_over=passed_over,
+            left_out=store.words.rows - len(names),
+        )
+
+
+def worth_teaching(
+    store: Store, missing: Sequence[MissingWord], tokens: Tokens, top: int | None
+) -> tuple[list[MissingWord], dict[str, str]]:
+    """The first ``top`` words that are not clutter, and the clutter met on the way to them."""
+    chosen: list[MissingWord] = []
+    passed_over: dict[str, str] = {}
+    for start in range(0, len(missing), _CHECKED_AT_ONCE):
+        if top is not None and len(chosen) >= top:
+            break
+        batch = missing[start : start + _CHECKED_AT_ONCE]
+        found = clutter(store, {word.word: word.count for word in batch}, tokens.whole_words)
+        for word in batch:
+            if top is not None and len(chosen) == top:
+                break
+            if word.word in found:
+                passed_over[word.word] = found[word.word]
+            else:
+                chosen.append(word)
+    return chosen, passed_over
 
 
 def missing_words(words: Sequence[str], counts: np.ndarray, tokens: Tokens) -> list[MissingWord]:
@@ -114,37 +164,43 @@ def missing_words(words: Sequence[str], counts: np.ndarray, tokens: Tokens) -> l
                     lost = 1.0 if unknown else _lost(word, spans)
                     missing.append(MissingWord(word, count, tuple(tokens.piece_strings(ids)), lost))
             bar.advance(len(batch))
-    return sorted(missing, key=lambda word: (-word.gain, -word.count, word.word))
+    return sorted(missing, key=_order)
+
+
+def _order(word: MissingWord) -> tuple[float, int, str]:
+    return -word.gain, -word.count, word.word
 
 
 @dataclass(frozen=True)
 class ChosenWords:
-    """Words to teach with their counts in the text, and words that are not taught, with the reason."""
+    """Words to teach with their counts in the text, and words that are not taught, with the reason.
+
+    :param passed_over: words that a search of the text found to be clutter.
+    """
 
     counts: dict[str, int]
     refused: dict[str, str]
+    passed_over: dict[str, str]
 
 
 def choose_words(
-    names: Sequence[str],
-    counts: np.ndarray,
-    tokens: Tokens,
-    settings: TeachSettings,
-    listed: Sequence[str] | None = None,
+    store: Store, tokens: Tokens, settings: TeachSettings, listed: Sequence[str] | None = None
 ) -> ChosenWords:
     """Choose among the words of a text; it is an error if there is nothing to teach.
 
-    :param names: the words of the text, with their ``counts``. *Shape of counts:* (names,)
     :param listed: the user's own list; without it the text is searched for words worth teaching.
     """
-    if not len(names):
+    names, counts = store.counts()
+    if not names:
         raise HopelessError(NO_WORDS)
     below = settings.below or math.inf
     refused: dict[str, str] = {}
+    passed_over: dict[str, str] = {}
     if listed is None:
         rows = np.flatnonzero((counts >= settings.min_count) & (counts < below)).tolist()
         missing = missing_words([names[row] for row in rows], counts[rows], tokens)
-        worth = [word for word in missing if word.gain > 0][: settings.top]
+        losing = [word for word in missing if word.lost > 0]
+        worth, passed_over = worth_teaching(store, losing, tokens, settings.top)
         wanted = {word.word: word.count for word in worth}
     else:
         known = dict(zip(names, counts.tolist(), strict=True))
@@ -167,7 +223,7 @@ def choose_words(
             f"the text has no word worth teaching: none that the model splits occurs {settings.min_count} "
             "times; give more text, a lower --min-count, or a list of words with --words"
         )
-    return ChosenWords(chosen, refused)
+    return ChosenWords(chosen, refused, passed_over)
 
 
 def _pieces(words: list[str], tokens: Tokens) -> list[tuple[list[int], list[tuple[int, int]]]]:

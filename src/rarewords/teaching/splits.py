@@ -52,6 +52,15 @@ class Split:
         return len(self.folds) == 1 and self.folds[0].contexts == self.contexts
 
 
+def passes(count: int, settings: TeachSettings) -> int:
+    """Roughly how many contexts the model reads to learn and judge a word of this count."""
+    found = min(count, settings.contexts + settings.held_out)
+    held_out = min(settings.held_out, found // 4) if found >= _ENOUGH else min(found, settings.contexts)
+    read = min(found - held_out, settings.contexts) if found >= _ENOUGH else held_out
+    # Each neighbour is masked with pieces and with vector.
+    return read + (2 * settings.neighbours * held_out if found > 1 else 0)
+
+
 def split_words(store: Store, words: Mapping[str, int], settings: TeachSettings) -> list[Split]:
     """The splits of words given with their counts; a store's sample of contexts is the same each time."""
     wanted = settings.contexts + settings.held_out

@@ -113,10 +113,10 @@ def _judgement(before: np.ndarray, after: np.ndarray) -> Judgement | None:
     if len(before) < 2:
         return None
     error = float((after - before).std(ddof=1)) / len(before) ** 0.5
-    pieces, vector, margin = (
-        round(float(value), 6) for value in (before.mean(), after.mean(), _STANDARD_ERRORS * error)
+    pieces, vector, error, least = (
+        round(float(value), 6) for value in (before.mean(), after.mean(), error, _STANDARD_ERRORS * error)
     )
-    return Judgement(len(before), len(before), pieces, vector, margin)
+    return Judgement(len(before), len(before), pieces, vector, error, least)
 
 
 def _held_out(target: LanguageModel, made: Sequence[Made], slash: bool) -> Iterator[HeldOut]:

@@ -19,7 +19,8 @@ from rarewords.models import DEFAULT_MODEL, load_pretrained, model_kind, shown_n
 from rarewords.progress import message
 from rarewords.stages import Stages, key_of, require_free, work_beside
 from rarewords.teaching.judge import Probed, probe_words
-from rarewords.teaching.learning import learn, learner_for
+from rarewords.teaching.learners import learner_for
+from rarewords.teaching.learning import learn
 from rarewords.teaching.outcome import Taught, teaching_card
 from rarewords.teaching.scan import choose_words
 from rarewords.teaching.settings import TeachSettings
@@ -53,26 +54,27 @@ def teach(
         sentence-transformers folder, an encoder or a causal LM.
     :param corpus: a store of the text, instead of ``texts``.
     :param learner: a learner's folder, or ``am`` for the attentive mimicking model that ships; by default the
-        best learner for the model.
+        best learner for the model, fitted on the text if none ships for it.
     :param reader: a masked LM that reads the sentences for a model that is none.
     :param keep_work: keep the work folder, so that teaching again with other settings takes less time.
     """
     settings = (settings or TeachSettings()).with_rule(listed=words is not None)
     out = Path(out)
     lm = open_model(texts, out, model, corpus, settings, device)
-    maker = learner_for(lm, learner, reader)
+    given = None if learner is None else learner_for(lm, learner, reader)
     with work_beside(out, keep=keep_work) as stages:
         store = open_store(texts, corpus, lm, settings, field, workers, stages)
-        chosen = choose_words(*store.counts(), lm.tokens, settings, words)
+        chosen = choose_words(store, lm.tokens, settings, words)
         message(f"Words: {len(chosen.counts):,} to teach, {len(chosen.refused):,} refused")
+        maker, learner_name = given or learner_for(lm, None, reader, store)
         lessons = learn(lm, maker, split_words(store, chosen.counts, settings), settings, stages)
         kept = tuple(one for one in lessons.learned if settings.keep_all or not one.worse)
         worse = tuple(one for one in lessons.learned if one.worse)
-        message(f"Vectors: {len(kept):,} words to teach, {len(worse):,} worse than their pieces")
+        message(f"Vectors: {len(kept):,} words to teach, {len(worse):,} left alone")
         if not kept:
             raise HopelessError(
-                f"none of the {len(chosen.counts)} words does better with a vector than with its pieces, so "
-                "nothing was taught; give more text, or set keep_all = true (--settings) to teach them anyway"
+                f"none of the {len(chosen.counts)} words is expected to be understood better, so nothing was "
+                "taught; give more text, or set keep_all = true (--settings) to teach them anyway"
             )
         name, words_kept = shown_name(lm.name), [one.word for one in kept]
         made_from = {"model": name, "fingerprint": lm.fingerprint, "teaching": asdict(settings)}
@@ -80,11 +82,12 @@ def teach(
         taught = Taught(
             folder=out,
             model=name,
-            learner="default" if learner is None else Path(learner).name,
+            learner=learner_name,
             settings=settings,
             words=kept,
             worse=worse,
             refused={**chosen.refused, **lessons.refused},
+            passed_over=chosen.passed_over,
             probed=probe_words(lm, vectors, slash=settings.slash)
             if lm.kind == "masked"
             else Probed(unmeasured="it asks masked LMs"),

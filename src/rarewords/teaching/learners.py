@@ -1,0 +1,135 @@
+"""Which learner makes the vectors: one that ships, one that the user made, or one fitted on the text at hand.
+
+A matrix that brings readings to embeddings (:mod:`rarewords.mimic.learner`) ships for the bundled model only.
+For any other masked LM it is fitted on the text itself, on the words in it that the model knows, and kept in
+the cache under the model's fingerprint and the key of the text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rarewords.corpus.store import Store
+from rarewords.lm import LanguageModel
+from rarewords.mimic.attentive import AttentiveMimicking
+from rarewords.mimic.learner import WordLearner, usable_words
+from rarewords.mimic.learner_settings import LearnerSettings, bundled_learner, is_learner
+from rarewords.mimic.settings import bundled_mimic
+from rarewords.models import cache_folder
+from rarewords.probe.dataset import Dataset
+from rarewords.progress import message
+from rarewords.stages import Stages, key_of
+from rarewords.transport import Transport
+
+# Two minutes for a model of 12 layers of 768 on two cores.
+FITTED_WORDS, FITTED_CONTEXTS = 1500, 4
+_FEWEST_WORDS = 300
+_TITLE = "Learner"
+
+Learner = WordLearner | AttentiveMimicking
+
+
+@dataclass(frozen=True)
+class TransportedLearner:
+    """A learner of a reader whose vectors are brought into the space of the model that is taught."""
+
+    learner: Learner
+    reader: LanguageModel
+    transport: Transport
+
+    @property
+    def key(self) -> str:
+        """A digest of everything the vectors depend on besides the target."""
+        return key_of("transported", self.reader.fingerprint, self.learner.key, self.transport.key)
+
+
+AnyLearner = Learner | TransportedLearner
+
+
+def open_learner(
+    lm: LanguageModel, learner: str | Path | None = None, store: Store | None = None
+) -> tuple[Learner, str]:
+    """A learner for a model, and what it is, for the report.
+
+    :param learner: a folder of either kind, ``am`` for the attentive mimicking model that ships, or None for
+        the best learner there is: the one that ships for the bundled model; for any other model one that is
+        fitted on the text, if there is enough of it.
+    """
+    if learner is None:
+        if store is None or bundled_learner(lm.fingerprint) is not None:
+            return (WordLearner.for_model(lm), "default")
+        return _fitted_on(store, lm)
+    name = Path(learner).name
+    if is_learner(Path(learner)):
+        return (WordLearner.from_pretrained(learner, lm), name)
+    folder = bundled_mimic(lm.fingerprint) if str(learner) == "am" else Path(learner)
+    return (AttentiveMimicking.from_pretrained(folder, lm), name)
+
+
+def learner_for(
+    lm: LanguageModel, learner: str | Path | None, reader: str | Path, store: Store | None = None
+) -> tuple[AnyLearner, str]:
+    """A learner for a model of any kind; unless it is a masked LM, the reader makes its vectors."""
+    if lm.kind == "masked":
+        return open_learner(lm, learner, store)
+    reads = LanguageModel.from_pretrained(reader, device=str(lm.device))
+    opened, name = open_learner(reads, learner, store)
+    return TransportedLearner(opened, reads, Transport.fit(reads, lm)), name
+
+
+def fitting_passes(lm: LanguageModel, store: Store) -> int:
+    """How many contexts would be read to fit a learner; 0 if there is one, or the text is too small."""
+    if lm.kind != "masked" or bundled_learner(lm.fingerprint) is not None:
+        return 0
+    usable = _usable(lm, store)
+    done = (_kept_learners().path / f"{_TITLE.lower()}-{key_of(_recipe(lm, store))}").is_dir()
+    return 0 if done or usable < _FEWEST_WORDS else min(usable, FITTED_WORDS) * FITTED_CONTEXTS
+
+
+def _fitted_on(store: Store, lm: LanguageModel) -> tuple[Learner, str]:
+    usable = _usable(lm, store)
+    if usable < _FEWEST_WORDS:
+        name = f"no fitted matrix: the text has {usable:,} words to fit one on, {_FEWEST_WORDS} are needed"
+        message(f"{_TITLE}: {name}")
+        return (WordLearner(lm), name)
+
+    def make(folder: Path, work: Path) -> None:
+        fitted = WordLearner.fit(
+            lm,
+            store,
+            words=FITTED_WORDS,
+            contexts=FITTED_CONTEXTS,
+            min_count=FITTED_CONTEXTS,
+            leave_out=_keywords(),
+            stages=Stages(work),
+        )
+        fitted.save_pretrained(folder / "learner")
+
+    folder = _kept_learners().folder(_TITLE, _recipe(lm, store), make)
+    learner = WordLearner.from_pretrained(folder / "learner", lm)
+    assert learner.fitted is not None
+    name = f"fitted on the text: {learner.fitted.words:,} known words, "
+    name += f"held-out cosine {learner.fitted.held_out_cosine:.2f}"
+    message(f"{_TITLE}: {name}")
+    return (learner, name)
+
+
+def _usable(lm: LanguageModel, store: Store) -> int:
+    return len(usable_words(lm, store, FITTED_CONTEXTS, _keywords()))
+
+
+def _keywords() -> list[str]:
+    """The words of the test. Those to be taught need not be left out: they are no words the model knows."""
+    return [entry.word.text for entry in Dataset.load()]
+
+
+def _kept_learners() -> Stages:
+    return Stages(cache_folder() / "learners")
+
+
+def _recipe(lm: LanguageModel, store: Store) -> dict[str, Any]:
+    bounds = [FITTED_WORDS, FITTED_CONTEXTS]
+    settings = asdict(LearnerSettings())
+    return {"model": lm.fingerprint, "text": store.key, "bounds": bounds, "settings": settings}
