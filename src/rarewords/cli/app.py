@@ -94,7 +94,7 @@ _bound_numbers(app)
 
 def program() -> Any:
     """The whole program as a tree of commands; help shows neither values of flags nor the largest number."""
-    found = [typer.main.get_command(app)]
+    found: list[Any] = [typer.main.get_command(app)]
     for command in found:  # grows on the way
         context = typer.Context(command, help_option_names=_HELP)
         for one in command.get_params(context):
