@@ -3,9 +3,12 @@
     python benchmarks/bench_ota.py scale     --model FOLDER --out DIR
     python benchmarks/bench_ota.py behaviour --model FOLDER --out DIR
     python benchmarks/bench_ota.py cpu       --model FOLDER --out DIR
+    python benchmarks/bench_ota.py settings  --model FOLDER --out DIR --plans "steps=100" "steps=50" ...
 
 ``scale``: 10,000 words of several pieces. ``behaviour``: answers to patterns for 300 nouns. ``cpu``: 200
-words on two cores. Each writes JSON as soon as a part is ready; ``render_ota.py`` makes the page of results.
+words on two cores. ``settings``: answers to patterns for nouns of WNLaMPro dev, with preset ``fast`` changed
+as each plan says; every plan is compared with the first, word by word. Each writes JSON as soon as a part is
+ready; ``render_ota.py`` makes the page of results.
 On a GPU, matrix products are in TF32 for all presets alike (``--float32`` turns that off). The distance by
 step for one-piece words is part of ``rarewords reproduce ota``.
 """
@@ -15,8 +18,10 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import shlex
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,13 +31,15 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from ota_behaviour import answer_overlap, held_out_distance
+from ota_behaviour import answer_overlap, held_out_distance, standard_error
 from rarewords.lm import LanguageModel
 from rarewords.ota.approximate import approximate
 from rarewords.ota.settings import OtaSettings
+from rarewords.probe.dataset import Dataset
 from rarewords.vectors import WordVectors, read_words
 
 DATA = Path(__file__).resolve().parent / "data"
+NOUNS = ("hypernym", "cohyponym")  # relations whose keywords are nouns
 
 
 def say(text: str) -> None:
@@ -42,7 +49,7 @@ def say(text: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("part", nargs="?", default="cpu", choices=["cpu", "scale", "behaviour"])
+    parser.add_argument("part", nargs="?", default="cpu", choices=["cpu", "scale", "behaviour", "settings"])
     parser.add_argument("--model", default="default")
     parser.add_argument("--name", help="the model's name in the results; by default its folder's")
     parser.add_argument("--out", type=Path, default=Path("build/ota"))
@@ -51,6 +58,8 @@ def main() -> None:
     parser.add_argument(
         "--paper-steps", type=int, default=4000, help="steps of preset paper; 0 leaves it out"
     )
+    parser.add_argument("--plans", nargs="+", default=["steps=100"], help="settings as TOML, for settings")
+    parser.add_argument("--threads", type=int, help="threads of the processor; by default all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--float32", action="store_true", help="no TF32 on a GPU")
     arguments = parser.parse_args()
@@ -59,9 +68,11 @@ def main() -> None:
     if arguments.part == "cpu":
         arguments.device = "cpu"
         torch.set_num_threads(2)
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
     arguments.name = arguments.name or Path(arguments.model).name
     model = LanguageModel.from_pretrained(arguments.model, device=arguments.device)
-    parts = {"scale": scale, "behaviour": behaviour, "cpu": cpu}
+    parts = {"scale": scale, "behaviour": behaviour, "cpu": cpu, "settings": settings}
     began = time.perf_counter()
     parts[arguments.part](model, arguments)
     say(f"{arguments.part} of {arguments.name}: {time.perf_counter() - began:.0f} s in all")
@@ -93,8 +104,8 @@ def behaviour(lm: LanguageModel, arguments: argparse.Namespace) -> None:
         "last": lambda: approximate(lm, words, method="last").vectors,
         "avg": lambda: approximate(lm, words, method="avg").vectors,
     }
-    if not arguments.without_paper:
-        paper = OtaSettings.preset("paper", seed=seed)
+    if arguments.paper_steps:
+        paper = OtaSettings.preset("paper", steps=arguments.paper_steps, seed=seed)
         plans["ota paper"] = lambda: timed(lm, words, paper, name)[0]
     for method, make in plans.items():
         began = time.perf_counter()
@@ -111,6 +122,33 @@ def behaviour(lm: LanguageModel, arguments: argparse.Namespace) -> None:
         }
         say(f"{name} {method}: overlap {overlap.mean:.3f}, held-out distance {held_out.mean():.3f}")
         save(arguments.out / f"{name}-behaviour.json", result)
+
+
+def settings(lm: LanguageModel, arguments: argparse.Namespace) -> None:
+    """Answers to patterns with several settings, on nouns of the dev set that have 2 to 4 pieces."""
+    dev = {entry.word.text for entry in Dataset.load() if entry.subset == "dev" and entry.relation in NOUNS}
+    nouns = [word for word in sorted(dev) if 2 <= len(lm.pieces(word)) <= 4]
+    words = nouns[:: len(nouns) // (arguments.words or 100)][: arguments.words or 100]
+    result: dict[str, Any] = {**machine(lm, arguments.name), "words": len(words), "top_k": 10, "plans": {}}
+    first: np.ndarray | None = None
+    for plan in arguments.plans:
+        changes = tomllib.loads(f"plan = {{{plan}}}")["plan"]
+        began, used = time.perf_counter(), time.process_time()
+        vectors = approximate(lm, words, OtaSettings(**{"seed": arguments.seed, **changes})).vectors
+        seconds, processor = time.perf_counter() - began, time.process_time() - used
+        overlap = answer_overlap(lm, words, {plan: vectors})[plan]
+        first = overlap.by_word if first is None else first
+        result["plans"][plan] = {
+            "overlap": overlap.mean,
+            "error": overlap.error,
+            "gain": float((overlap.by_word - first).mean()),
+            "gain_error": standard_error(overlap.by_word - first),
+            "held_out_distance": float(held_out_distance(lm, words, vectors).mean()),
+            "seconds": seconds,
+            "processor_seconds": processor,
+        }
+        say(f"{arguments.name} {plan}: {result['plans'][plan]}")
+        save(arguments.out / f"{arguments.name}-settings.json", result)
 
 
 def timed(
@@ -162,7 +200,7 @@ def command(name: str) -> str:
     for option, shown in (("--model", name), ("--out", "RESULTS")):
         if option in given:
             given[given.index(option) + 1] = shown
-    return " ".join(["python benchmarks/bench_ota.py", *given])
+    return f"python benchmarks/bench_ota.py {shlex.join(given)}"
 
 
 def save(path: Path, value: Any) -> None:

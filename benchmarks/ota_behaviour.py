@@ -29,12 +29,25 @@ _UNSEEN = 1_000_000  # contexts are numbered by step; no search gets this far
 class Overlap:
     """The share of the first answers with the pieces that the model also gives with one vector.
 
-    :param mean: over words and patterns, from 0 to 1.
-    :param error: the standard error of the mean over words.
+    :param by_word: mean over the patterns, from 0 to 1. *Shape:* (words,)
     """
 
-    mean: float
-    error: float
+    by_word: np.ndarray
+
+    @property
+    def mean(self) -> float:
+        """The mean over words."""
+        return float(self.by_word.mean())
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean."""
+        return standard_error(self.by_word)
+
+
+def standard_error(values: np.ndarray) -> float:
+    """The standard error of the mean; 0 for one value."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
 def answer_overlap(
@@ -48,9 +61,7 @@ def answer_overlap(
         given = [Query(query.pattern, query.word, candidate[query.word]) for query in queries]
         answers = lm.fill(given, top_k=top_k).ids
         shared = (expected[:, :, None] == answers[:, None, :]).any(axis=2).mean(axis=1)
-        by_word = shared.reshape(len(words), len(PATTERNS)).mean(axis=1)
-        error = float(by_word.std(ddof=1) / np.sqrt(len(words))) if len(words) > 1 else 0.0
-        result[name] = Overlap(float(by_word.mean()), error)
+        result[name] = Overlap(shared.reshape(len(words), len(PATTERNS)).mean(axis=1))
     return result
 
 

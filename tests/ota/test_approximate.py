@@ -80,7 +80,7 @@ def test_every_setting_changes_the_vectors_of_either_preset(lm, preset):
     base = OtaSettings.preset(preset, steps=2)
     other = {"fast": "random", "paper": "masked"}[preset], {"fast": "zero", "paper": "mean"}[preset]
     changes = {"frame": other[0], "start": other[1], "layers": (1, 2), "steps": 3, "rate": 0.02, "seed": 1}
-    changes["falling"] = not base.falling
+    changes |= {"falling": not base.falling, "balanced": not base.balanced}
     assert changes.keys() == base.to_dict().keys()
     before = approximate(lm, WORDS[:1], base).vectors.matrix
     for name, value in changes.items():

@@ -16,8 +16,11 @@ def embedded(lm, ids):
     return lm.model.get_input_embeddings()(torch.tensor(ids))
 
 
-def literal_distance(lm, left, pieces, right, vector, layers):
-    """d(e, e~ | l, r) of the paper, one sequence, one layer and one position at a time."""
+def literal_distance(lm, left, pieces, right, vector, layers, *, balanced=False):
+    """d(e, e~ | l, r) of the paper, one sequence, one layer and one position at a time.
+
+    ``balanced`` divides the sum of a layer by the mean square of the original states' numbers.
+    """
 
     def states(middle):
         sequence = torch.cat([embedded(lm, left), middle, embedded(lm, right)])[None]
@@ -26,11 +29,14 @@ def literal_distance(lm, left, pieces, right, vector, layers):
     original, replaced = states(embedded(lm, pieces)), states(vector[None])
     total = torch.zeros(())
     for layer in layers:
+        apart, squares = torch.zeros(()), []
         for place in range(len(left) + len(right)):
             on_left = place < len(left)
             one = original[layer][0, place if on_left else place + len(pieces)]
             other = replaced[layer][0, place if on_left else place + 1]
-            total = total + ((one - other) ** 2).sum()
+            apart = apart + ((one - other) ** 2).sum()
+            squares.append((one.detach() ** 2).mean())
+        total = total + (apart / torch.stack(squares).mean() if balanced else apart)
     return total
 
 
@@ -46,16 +52,19 @@ def batch_of(pieces):
     return Batch(torch.tensor([pieces]), torch.tensor([word_key(pieces, 0)]))
 
 
-@pytest.mark.parametrize("layers", [None, (2, 5), (0, 1)])
+@pytest.mark.parametrize(
+    ("layers", "balanced"), [(None, False), ((2, 5), False), ((0, 1), True), (None, True)]
+)
 @pytest.mark.parametrize("frame", ["static", "random", "masked"])
-def test_distance_is_the_formula_of_the_paper(lm, frame, layers):
-    objective = Objective.of(lm, OtaSettings(frame=frame, layers=layers))
+def test_distance_is_the_formula_of_the_paper(lm, frame, layers, balanced):
+    objective = Objective.of(lm, OtaSettings(frame=frame, layers=layers, balanced=balanced))
     for word in WORDS:
         pieces = lm.pieces(word)
         vector = lm.embeddings[pieces].mean(dim=0)
         batch = batch_of(pieces)
         left, right = context_of(lm, pieces, frame, 3)
-        expected = literal_distance(lm, left, pieces, right, vector, layers or range(1, lm.layers + 1))
+        every = layers or range(1, lm.layers + 1)
+        expected = literal_distance(lm, left, pieces, right, vector, every, balanced=balanced)
         found = objective.distance(vector[None], objective.targets(batch, 3), batch.keys, 3)[0]
         assert found.item() == pytest.approx(expected.item(), rel=1e-4)
         assert found > 0.01
@@ -95,7 +104,8 @@ def test_preset_fast_is_adam_from_the_mean_of_the_pieces_with_a_falling_rate(lm)
     for step in range(steps):
         left, right = context_of(lm, pieces, "masked", step)
         optimizer.zero_grad()
-        literal_distance(lm, left, pieces, right, vector, range(1, lm.layers + 1)).backward()
+        layers = range(1, lm.layers + 1)
+        literal_distance(lm, left, pieces, right, vector, layers, balanced=True).backward()
         optimizer.step()
         falling.step()
     approximator = Approximator(lm, OtaSettings.preset("fast", steps=steps))

@@ -5,7 +5,10 @@ For a word with pieces ``w`` in a context ``(l, r)``, and one vector ``v`` in th
     d(v | l, r) = sum over layers k and positions i of l and r  || h_i^k(l; w; r) - h_i^k(l; v; r) ||^2
 
 The word itself is cut out of both sequences, so a token right of it is compared with itself although it has
-moved. The baselines need no search: the embedding of the first piece, of the last, or their mean.
+moved. ``balanced`` divides the sum of each layer by the mean square of the numbers in h^k(l; w; r), so that
+layers with large states do not decide alone; the paper does not.
+
+The baselines need no search: the embedding of the first piece, of the last, or their mean.
 """
 
 from __future__ import annotations
@@ -50,6 +53,7 @@ class Objective:
     lm: LanguageModel
     frame: Frame
     layers: tuple[int, ...]
+    balanced: bool
 
     @classmethod
     def of(cls, lm: LanguageModel, settings: OtaSettings) -> Objective:
@@ -57,7 +61,7 @@ class Objective:
         layers = settings.layers or tuple(range(1, lm.layers + 1))
         if max(layers) > lm.layers:
             raise InputError(f"{lm.name} has {lm.layers} layers, so there is no layer {max(layers)}")
-        return cls(lm, Frame.of(lm, settings.frame), layers)
+        return cls(lm, Frame.of(lm, settings.frame), layers, settings.balanced)
 
     @torch.no_grad()
     def targets(self, batch: Batch, context: int) -> Tensor:
@@ -89,7 +93,10 @@ class Objective:
         :return: *Shape:* (words,)
         """
         gap = self.states(vectors, keys, context) - targets
-        return gap.float().pow(2).sum(dim=(0, 2, 3))
+        by_layer = gap.float().pow(2).sum(dim=(2, 3))
+        if self.balanced:
+            by_layer = by_layer / targets.float().pow(2).mean(dim=(2, 3))
+        return by_layer.sum(0)
 
     def _around(self, inputs: Tensor, width: int) -> Tensor:
         """Hidden states without those of the ``width`` positions of the word."""

@@ -23,6 +23,7 @@ class OtaSettings:
     :param start: where the search begins: ``zero``, or the ``mean`` of the pieces' embeddings.
     :param layers: the layers whose hidden states are compared, 0 being the embedding output; None compares
         layers 1 to L.
+    :param balanced: measure each layer in units of its mean squared state, so that no layer dominates.
     :param steps: the number of Adam steps.
     :param rate: Adam's learning rate.
     :param falling: the rate falls to zero along half a cosine, so that the steps average over contexts.
@@ -33,6 +34,7 @@ class OtaSettings:
     frame: str = "masked"
     start: str = "mean"
     layers: tuple[int, ...] | None = None
+    balanced: bool = True
     steps: int = 100
     rate: float = 5e-3
     falling: bool = True
@@ -75,5 +77,5 @@ def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 PRESETS = {
     "fast": OtaSettings(),
-    "paper": OtaSettings(frame="random", start="zero", steps=4000, rate=1e-3, falling=False),
+    "paper": OtaSettings(frame="random", start="zero", balanced=False, steps=4000, rate=1e-3, falling=False),
 }
