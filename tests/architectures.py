@@ -134,8 +134,9 @@ def _train(tokenizer: Tokenizer, trainer) -> None:
     # Training takes a second; each kind is trained once a session and copied.
     kind = type(tokenizer.model).__name__
     if kind not in _TRAINED:
-        tokenizer.train_from_iterator(_training_lines(), trainer)
-        _TRAINED[kind] = tokenizer.to_str()
+        trained = Tokenizer.from_str(tokenizer.to_str())  # training adds the special tokens without lstrip
+        trained.train_from_iterator(_training_lines(), trainer)
+        _TRAINED[kind] = trained.to_str()
     tokenizer.model = Tokenizer.from_str(_TRAINED[kind]).model
 
 

@@ -16,7 +16,6 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from rarewords import InputError, LanguageModel, Query, WordVectors, inject, inject_folder
 from rarewords.injection import save_folder
 from rarewords.models import load_pretrained
-from rarewords.slash import slash_text
 from tests.architectures import ARCHITECTURES, real_text, small_model
 
 SENTENCE = "The world of the Kumquat: many kumquats, one kumquat."
@@ -232,19 +231,6 @@ def test_words_the_vocabulary_holds_are_replaced_or_skipped_on_request():
             assert result.skipped == ("world",)
             assert torch.equal(row, before[world])
         assert tokenizer.tokenize("world of kumquat") == ["world", "of", "kumquat"]
-
-
-def test_slash_tokens_stand_behind_the_word_itself():
-    model, tokenizer = load_pretrained()
-    vectors = vectors_for(["kumquat", "ice cream van"], 384)
-    inject(model, tokenizer, vectors, slash=True)
-    text = slash_text("A Kumquat, two kumquats and an ice cream van.", vectors.words)
-    assert text == "A Kumquat / <kumquat>, two kumquats and an ice cream van / <ice cream van>."
-    after = LanguageModel(model, tokenizer)
-    before = LanguageModel.from_pretrained("default", device="cpu")
-    rewritten = after.fill([Query("a kumquat / <W> is a _ .", "<kumquat>")], top_k=10)
-    asked = before.fill([Query("a <W> is a _ .", "kumquat", vectors["kumquat"], slash=True)], top_k=10)
-    np.testing.assert_array_equal(rewritten.ids, asked.ids)
 
 
 def test_a_taught_folder_has_a_card_and_loads_without_rarewords(tmp_path):

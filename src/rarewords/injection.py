@@ -1,9 +1,9 @@
 """Put word vectors into a model, so that plain ``transformers`` uses them.
 
-Each word becomes one added token that matches whole words only, and its vector becomes the token's row of the
-input embeddings. Everything else stays as it was: other text tokenizes the same, existing rows keep their
-values, and the model does not predict a new word unless asked to, because its output bias is so low that its
-probability is exactly zero.
+Each word gets one added token, in place of its pieces or behind them, and its vector becomes the token's row
+of the input embeddings. Everything else stays as it was: other text, longer words included, tokenizes the
+same, existing rows keep their values, and the model does not predict a new word unless asked to, because its
+output bias is so low that its probability is exactly zero.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from rarewords.card import model_card
 from rarewords.errors import InputError
 from rarewords.files import no_space, whole_folder
 from rarewords.models import is_sentence_transformer, load_pretrained, model_kind, transformer_folder
+from rarewords.rules import normalized, own_normalizer, set_rules, token_name, words_with_rules
 from rarewords.tokens import Tokens
 from rarewords.vectors import WordVectors
 
@@ -66,25 +67,24 @@ def inject(
     :param predictable: let the model answer with the new words.
     :param existing: what to do with words that the vocabulary has as one piece: ``refuse`` all words,
         ``replace`` their rows, or ``skip`` them.
-    :param slash: name the tokens ``<word>``, for use behind the word itself: ``kumquat / <kumquat>``
-        (see :func:`rarewords.slash.slash_text`).
+    :param slash: keep each word's pieces and put its token behind them, ``ku ##m ##qua ##t / <kumquat>``,
+        instead of turning the word into one token.
     """
     if existing not in EXISTING:
         raise InputError(f"existing must be one of {', '.join(EXISTING)}, not {existing!r}")
     _check_size(model, vectors)
-    contents = [f"<{word}>" if slash else word for word in vectors.words]
-    old_rows, skipped = _existing_rows(tokenizer, vectors, contents, existing)
+    words = vectors.words
+    old_rows, skipped = _existing_rows(tokenizer, words, existing, slash)
     new = [row for row in range(len(vectors)) if row not in old_rows and row not in skipped]
-    for reason in _unfit(tokenizer, [contents[row] for row in new]).values():
+    for reason in _unfit(tokenizer, [words[row] for row in new], slash).values():
         raise InputError(reason)
     if new:
         require_injectable(model, predictable=predictable)
 
-    ids = _add_tokens(tokenizer, [contents[row] for row in new])
+    ids = _add_tokens(tokenizer, [words[row] for row in new], slash)
     _grow(model, len(tokenizer))
     _set_rows(model, vectors, {**dict(zip(new, ids, strict=True)), **old_rows})
     _set_outputs(model, vectors, dict(zip(new, ids, strict=True)), predictable)
-    words = vectors.words
     return Injection(
         ids={
             words[row]: token
@@ -131,12 +131,12 @@ def require_injectable(model: Any, *, predictable: bool = False) -> None:
 
 
 def unfit_words(tokenizer: Any, words: Sequence[str], *, slash: bool = False) -> dict[str, str]:
-    """The words that cannot become one token each, with the reason; the others can be injected together."""
+    """The words that cannot get one token each, with the reason; the others can be injected together."""
     refused: dict[str, str] = {}
     while True:
         # One word's token can get in the way of another's, so the rest is checked again.
         left = [word for word in words if word not in refused]
-        found = _unfit(tokenizer, [f"<{word}>" if slash else word for word in left])
+        found = _unfit(tokenizer, left, slash)
         if not found:
             return refused
         refused |= {left[row]: reason for row, reason in found.items()}
@@ -184,78 +184,77 @@ def _check_size(model: Any, vectors: WordVectors) -> None:
 
 
 def _existing_rows(
-    tokenizer: Any, vectors: WordVectors, contents: Sequence[str], existing: str
+    tokenizer: Any, words: Sequence[str], existing: str, slash: bool
 ) -> tuple[dict[int, int], set[int]]:
-    """Rows of words the vocabulary has: those to overwrite, with their token ids, and those to skip."""
-    tokens = Tokens(tokenizer)
-    unknown = tokenizer.unk_token_id
-    held = {
-        row: pieces[0]
-        for row, pieces in enumerate(tokens.pieces_of(contents))
-        if len(pieces) == 1 and pieces[0] != unknown
-    }
+    """Rows of words that have a token: those to overwrite, with their token ids, and those to skip."""
+    beside, unknown = words_with_rules(tokenizer), tokenizer.unk_token_id
+    held = {row: beside[word] for row, word in enumerate(words) if word in beside}
+    if not slash:
+        pieces_of = enumerate(Tokens(tokenizer).pieces_of(words))
+        held |= {row: own[0] for row, own in pieces_of if len(own) == 1 and own[0] != unknown}
     if held and existing == "refuse":
-        word = vectors.words[next(iter(held))]
         raise InputError(
-            f"the vocabulary already holds {word!r} as one piece ({len(held)} such words); "
+            f"the vocabulary already holds {words[min(held)]!r} as one piece ({len(held)} such words); "
             "leave it out, or use existing='replace' or 'skip' (--existing)"
         )
     return (held, set()) if existing == "replace" else ({}, set(held))
 
 
-def _unfit(tokenizer: Any, contents: Sequence[str]) -> dict[int, str]:
-    """The rows of words that do not become one token everywhere in text, with the reason."""
-    found = _unclear(tokenizer, contents)
-    if found:
+def _unfit(tokenizer: Any, words: Sequence[str], slash: bool) -> dict[int, str]:
+    """The rows of words that do not get their token everywhere in text, with the reason."""
+    found = _unclear(tokenizer, words)
+    if found or not words:
         return found  # of two words that the tokenizer cannot tell apart either may win the trial
     trial = copy.deepcopy(tokenizer)
-    ids = _add_tokens(trial, contents)
+    ids = _add_tokens(trial, words, slash)
     backend = trial.backend_tokenizer
     backend.no_truncation()
     backend.no_padding()
     for surroundings in _SURROUNDINGS:
-        texts = [surroundings.format(content) for content in contents]
+        texts = [surroundings.format(word) for word in words]
         encoded = backend.encode_batch_fast(texts, add_special_tokens=False)
-        for row, (content, token) in enumerate(zip(contents, ids, strict=True)):
+        for row, (word, token) in enumerate(zip(words, ids, strict=True)):
             if encoded[row].ids.count(token) != 1 and row not in found:
                 found[row] = (
-                    f"the model's tokenizer cannot hold {content!r} as one token (tried in "
-                    f"{texts[row]!r}); leave it out or spell it without unusual characters"
+                    f"the model's tokenizer cannot hold {word!r} as one token (tried in {texts[row]!r}); "
+                    "leave it out or spell it without unusual characters"
                 )
     return found
 
 
-def _unclear(tokenizer: Any, contents: Sequence[str]) -> dict[int, str]:
+def _unclear(tokenizer: Any, words: Sequence[str]) -> dict[int, str]:
     """The rows that hold no word, or the same word as an earlier row."""
-    normalizer = tokenizer.backend_tokenizer.normalizer
-    seen: dict[str, str] = {}
+    normalizer = own_normalizer(tokenizer)
+    taught = words_with_rules(tokenizer)
+    seen = {normalized(normalizer, word): word for word in taught}
     found: dict[int, str] = {}
-    for row, content in enumerate(contents):
-        normalized = normalizer.normalize_str(content).strip() if normalizer else content
-        if content != content.strip():
-            found[row] = f"{content!r} begins or ends with white space; remove it"
-        elif any(not letter.isprintable() for letter in content):
-            found[row] = f"{content!r} holds a control character; remove it"
-        elif not normalized:
-            found[row] = f"the model's tokenizer reads {content!r} as nothing at all; leave it out"
-        elif normalized in seen:
-            found[row] = (
-                f"{seen[normalized]!r} and {content!r} are the same word to this model's tokenizer; keep one"
-            )
-        seen.setdefault(normalized, content)
+    for row, word in enumerate(words):
+        form = normalized(normalizer, word)
+        if word != word.strip():
+            found[row] = f"{word!r} begins or ends with white space; remove it"
+        elif any(not letter.isprintable() for letter in word):
+            found[row] = f"{word!r} holds a control character; remove it"
+        elif not form:
+            found[row] = f"the model's tokenizer reads {word!r} as nothing at all; leave it out"
+        elif seen.get(form) in taught:
+            found[row] = f"the model has been taught {word!r} already; use `rarewords forget` first"
+        elif form in seen:
+            found[row] = f"{seen[form]!r} and {word!r} are the same word to this model's tokenizer; keep one"
+        seen.setdefault(form, word)
     return found
 
 
-def _add_tokens(tokenizer: Any, contents: Sequence[str]) -> list[int]:
-    # If a space belongs to the word after it (Ġ, ▁), the new token must include that space.
-    takes_space = _space_belongs_to_word(tokenizer)
-    tokenizer.add_tokens(
-        [
-            AddedToken(content, single_word=True, normalized=True, lstrip=takes_space, rstrip=False)
-            for content in contents
-        ]
-    )
-    return [int(token) for token in tokenizer.convert_tokens_to_ids(list(contents))]
+def _add_tokens(tokenizer: Any, words: Sequence[str], slash: bool) -> list[int]:
+    if slash:
+        set_rules(tokenizer, [*words_with_rules(tokenizer), *words])
+        names = [token_name(word) for word in words]
+        tokens = [AddedToken(name, single_word=False, normalized=True) for name in names]
+    else:
+        # If a space belongs to the word after it (Ġ, ▁), the new token must include that space.
+        takes_space, names = _space_belongs_to_word(tokenizer), list(words)
+        tokens = [AddedToken(name, single_word=True, normalized=True, lstrip=takes_space) for name in names]
+    tokenizer.add_tokens(tokens)
+    return [int(token) for token in tokenizer.convert_tokens_to_ids(names)]
 
 
 def _space_belongs_to_word(tokenizer: Any) -> bool:

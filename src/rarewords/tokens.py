@@ -75,6 +75,12 @@ class Tokens:
                 return tuple(wrapped[:start]), tuple(wrapped[start + len(plain) :])
         return (), ()
 
+    @cached_property
+    def slash(self) -> tuple[int, ...]:
+        """The ids of a slash behind a word and a space; the space may be a token of its own."""
+        word, both = self._ids(["a", "a /"])
+        return tuple(both[len(word) :])
+
     @property
     def mask_token(self) -> str:
         """The mask token as text."""
