@@ -6,7 +6,7 @@ import numpy as np
 
 from rarewords import Query, WordVectors
 from rarewords.teaching.judge import Judgement, Made, Probed, judge, mask_neighbours, probe_words
-from rarewords.teaching.rule import Signs, probability
+from rarewords.teaching.rule import BETTER, WORSE, Signs, probability
 from rarewords.teaching.splits import Fold, Occurrence, Split
 from tests.teaching.invented import hypernyms, occurrences_of
 
@@ -80,23 +80,28 @@ def test_the_error_is_that_of_the_mean_and_never_zero(lm):
     assert few.error > many.error > 0
 
 
-def judgement(gain, probability=None, error=0.1, least=0.0):
-    return Judgement(4, 9, -4.0, -4.0 + gain, error, least, probability)
+def judgement(gain, signs=None, error=0.1, least=0.0):
+    return Judgement(4, 9, -4.0, -4.0 + gain, error, least, signs)
 
 
-def test_verdicts_come_from_the_probability_or_else_from_gain_and_error():
-    assert [judgement(-1.0, p).verdict for p in (0.95, 0.7, 0.3)] == ["better", "unclear", "worse"]
+SIGNS = Signs(errors=0.0, approach=0.2, sureness=-3.5, context_share=0.8)
+
+
+def test_verdicts_come_from_the_rule_or_else_from_gain_and_error():
+    found = [judgement(-0.5, replace(SIGNS, approach=one)) for one in (5.0, 0.2, -5.0)]
+    for one in found:
+        sure, doubtful = one.probability >= BETTER, one.probability >= WORSE
+        assert one.verdict == ("better" if sure else "unclear" if doubtful else "worse")
+    assert found[0].verdict == "better"  # in spite of a gain below zero
+    assert found[-1].verdict == "worse"
+    assert found[0].reason == f"helps with p = {found[0].probability:.2f}, held-out gain -0.50 ± 0.10"
     assert [judgement(gain).verdict for gain in (0.2, 0.05, -0.01)] == ["better", "unclear", "worse"]
-    assert [judgement(gain, least=0.2).verdict for gain in (0.31, 0.25, 0.19)] == [
-        "better",
-        "unclear",
-        "worse",
-    ]
-    assert judgement(-0.19, 0.93).reason == "helps with p = 0.93, held-out gain -0.19 ± 0.10"
+    verdicts = [judgement(gain, least=0.2).verdict for gain in (0.31, 0.25, 0.19)]
+    assert verdicts == ["better", "unclear", "worse"]
 
 
 def test_the_rule_grows_with_gain_and_approach_and_falls_with_sureness():
-    plain = Signs(errors=0.0, approach=0.2, sureness=-3.5, context_share=0.8)
+    plain = SIGNS
     assert 0 < probability(plain) < 1
     assert probability(replace(plain, errors=2.0)) > probability(plain)
     assert probability(replace(plain, approach=0.5)) > probability(plain)

@@ -116,8 +116,7 @@ def print_taught(taught: Taught, *, shown: int = _SHOWN, place: str | None = Non
     kept = {one.word for one in taught.words}
     everything = {one.word: one for one in [*taught.words, *taught.worse]}
     for one in sorted(everything.values(), key=lambda one: -one.count)[:shown]:
-        chance = one.judgement.probability if one.judgement else None
-        verdict = one.verdict if chance is None else f"{one.verdict}, p = {chance:.2f}"
+        verdict = one.verdict if one.probability is None else f"{one.verdict}, p = {one.probability:.2f}"
         name = one.word if one.word in kept else f"{one.word} (left alone)"
         answers = [", ".join(one.before[:3]), ", ".join(one.after[:3])] if answered else []
         table.add_row(name, *answers, verdict)

@@ -46,11 +46,11 @@ def ask_about(
     lm: LanguageModel,
     known: KnownWords,
     words: Sequence[str],
-    vectors: Sequence[np.ndarray] | None = None,
+    vectors: np.ndarray | None = None,
     *,
     slash: bool = False,
 ) -> Answered:
-    """Ask a model about words, by their pieces or with the vectors given."""
+    """Ask a model about words, by their pieces or with the vectors given. *Shape of vectors:* (words, dim)"""
     queries = [
         Query(
             question.replace("{a}", "an" if word[:1].lower() in tuple("aeiou") else "a"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -58,8 +58,8 @@ class Judgement:
 
     :param contexts: held-out contexts that had a neighbour to mask; ``neighbours``: all neighbours masked.
     :param error: the standard error of the gain.
-    :param least: the gain below which the word is worse, if there is no probability.
-    :param probability: that the vector helps, by :mod:`.rule`, which knows words read as pieces and vector.
+    :param least: the gain below which the word is worse, if the rule cannot tell.
+    :param signs: what :mod:`.rule` judges by; None for uses of a word that it was not fitted for.
     """
 
     contexts: int
@@ -68,7 +68,12 @@ class Judgement:
     vector: float
     error: float
     least: float = 0.0
-    probability: float | None = None
+    signs: Signs | None = None
+
+    @property
+    def probability(self) -> float | None:
+        """The probability that the vector helps."""
+        return None if self.signs is None else round(probability(self.signs), 4)
 
     @property
     def gain(self) -> float:
@@ -162,19 +167,9 @@ def judge(lm: LanguageModel, made: Sequence[Made], *, neighbours: int, slash: bo
         changes = vectors[own] - pieces[own]
         # One more neighbour, a nat off the mean, keeps the error of a few that agree from being zero.
         error = float(np.sqrt((changes.var() * len(changes) + 1) / len(changes) ** 2))
-        figures = (round(float(one), 6) for one in (pieces[own].mean(), vectors[own].mean(), error))
-        judged[number] = Judgement(int(contexts[number]), int(own.sum()), *figures)
+        old, new = (round(float(scores[own].mean()), 6) for scores in (pieces, vectors))
+        judged[number] = Judgement(int(contexts[number]), len(changes), old, new, round(error, 6))
     return judged
-
-
-def with_probability(
-    judged: Judgement | None, context_share: float, approach: float, sureness: float
-) -> Judgement | None:
-    """A judgement with the probability that the rule gives a word read as its pieces and its vector."""
-    if judged is None:
-        return None
-    found = probability(Signs(judged.gain / judged.error, approach, sureness, context_share))
-    return replace(judged, probability=round(found, 4))
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ from rarewords.mimic.readings import KnownWords
 from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
 from rarewords.teaching.answers import ask_about
-from rarewords.teaching.judge import Made, judge, with_probability
+from rarewords.teaching.judge import Judgement, Made, judge
 from rarewords.teaching.learners import AnyLearner, TransportedLearner
 from rarewords.teaching.outcome import Learned
+from rarewords.teaching.rule import Signs
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import Split
 from rarewords.teaching.target import judge_on_target
@@ -111,27 +112,25 @@ def _unpack(part: Sequence[Split], arrays: Mapping[str, np.ndarray]) -> list[Mad
 def _judge(
     lm: LanguageModel, learner: AnyLearner, made: Sequence[Made], settings: TeachSettings
 ) -> list[dict[str, Any]]:
-    slash = settings.slash
     before: Sequence[tuple[str, ...]] = [()] * len(made)
     after = before
+    judged: list[Judgement | None] = [None] * len(made)
     if isinstance(learner, TransportedLearner):
-        judged = judge_on_target(lm, learner.reader, made, slash=slash)
+        judged = judge_on_target(lm, learner.reader, made, slash=settings.slash)
     elif made:
-        judged = judge(lm, made, neighbours=settings.neighbours, slash=slash)
-        known, words, vectors = (
-            KnownWords.of(lm),
-            [one.split.word for one in made],
-            [one.vector for one in made],
-        )
-        old, new = ask_about(lm, known, words), ask_about(lm, known, words, vectors, slash=slash)
+        known, words = KnownWords.of(lm), [one.split.word for one in made]
+        vectors = np.stack([one.vector for one in made])
+        old, new = ask_about(lm, known, words), ask_about(lm, known, words, vectors, slash=settings.slash)
         before, after = old.shown, new.shown
-        if slash and isinstance(learner, WordLearner):  # which the rule was fitted for
-            towards = known.directions(torch.from_numpy(np.stack(vectors)))[:, None]
-            approach = (new.agreement(towards) - old.agreement(towards)).tolist()
-            signs = zip((one.context_share for one in made), approach, old.sureness.tolist(), strict=True)
-            judged = [with_probability(one, *own) for one, own in zip(judged, signs, strict=True)]
-    else:
-        judged = []
+        judged = judge(lm, made, neighbours=settings.neighbours, slash=settings.slash)
+        if settings.slash and isinstance(learner, WordLearner):  # which the rule was fitted for
+            towards = known.directions(torch.from_numpy(vectors))[:, None]
+            approach = new.agreement(towards) - old.agreement(towards)
+            for row, (one, judgement) in enumerate(zip(made, judged, strict=True)):
+                if judgement is not None:
+                    errors = judgement.gain / judgement.error
+                    signs = Signs(errors, float(approach[row]), float(old.sureness[row]), one.context_share)
+                    judged[row] = replace(judgement, signs=signs)
     return [
         asdict(
             Learned(

@@ -15,6 +15,7 @@ from rarewords.models import Kind
 from rarewords.report.tables import figure, markdown_table, relation_title
 from rarewords.teaching.clutter import summary
 from rarewords.teaching.judge import Judgement, Probed
+from rarewords.teaching.rule import Signs
 from rarewords.teaching.settings import TeachSettings
 from rarewords.vectors import WordVectors
 
@@ -50,16 +51,28 @@ class Learned:
         return self.verdict == "worse"
 
     @property
+    def probability(self) -> float | None:
+        """The probability that the vector helps, if the rule can tell."""
+        return self.judgement.probability if self.judgement else None
+
+    @property
     def verdict(self) -> str:
         """``better``, ``unclear``, ``worse`` or ``not judged``."""
         return self.judgement.verdict if self.judgement else "not judged"
 
+    def as_json(self) -> dict[str, Any]:
+        """Everything, with the verdict and the probability behind it."""
+        return {**asdict(self), "verdict": self.verdict, "probability": self.probability}
+
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Learned:
         """Read what ``asdict`` gave."""
-        judgement = Judgement(**stored["judgement"]) if stored["judgement"] else None
+        judgement = stored["judgement"]
+        if judgement:
+            signs = Signs(**judgement["signs"]) if judgement["signs"] else None
+            judgement = Judgement(**{**judgement, "signs": signs})
         answers = {name: tuple(stored[name]) for name in ("before", "after")}
-        return cls(**{**stored, **answers, "judgement": judgement})
+        return cls(**{**stored, **answers, "judgement": judgement or None})
 
 
 @dataclass(frozen=True)
@@ -141,8 +154,8 @@ class Taught:
             "wnlampro": {**asdict(self.probed), "fell": list(self.fell)},
             "warning": self.warning,
             "verdicts": self.verdicts,
-            "words": [{**asdict(word), "verdict": word.verdict} for word in self.words],
-            "worse": [{**asdict(word), "verdict": word.verdict} for word in self.worse],
+            "words": [word.as_json() for word in self.words],
+            "worse": [word.as_json() for word in self.worse],
             "unjudged": list(self.unjudged),
             "refused": dict(self.refused),
             "passed_over": dict(self.passed_over),
@@ -209,7 +222,7 @@ def _words(taught: Taught) -> str:
     for word in taught.words[:_ROWS]:
         judged = word.judgement
         gain = f"{judged.gain:+.2f} ± {judged.error:.2f}" if judged else "–"
-        chance = f"{judged.probability:.2f}" if judged and judged.probability is not None else "–"
+        chance = "–" if word.probability is None else f"{word.probability:.2f}"
         answers = [", ".join(one[:3]).replace("|", "\\|") for one in (word.before, word.after)]
         rows.append(
             [word.word, *answers, word.verdict, f"{word.count:,}", f"{word.contexts:,}", gain, chance]

@@ -1,0 +1,216 @@
+"""Does the judge know which words teaching helps? The rule of teaching/rule.py is fitted and tested here.
+
+    PYTHONPATH=src python benchmarks/judge.py collect --model M --corpus STORE --set dev --words N --out FILE
+    PYTHONPATH=src python benchmarks/judge.py fit --fit FILES --test FILES
+
+`collect` takes keywords of WNLaMPro that the model splits and the store has (rare, medium and frequent in
+turn), learns each from at most 4, 8, 16 or 32 contexts, judges it as `teach` does, and asks WNLaMPro with its
+pieces and with pieces and vector. Each line of the file has a word, its signs and its reciprocal ranks before
+and after. A word of both sets is left out. `fit` fits the logistic rule on some of these files and reports,
+for each other file, the area under the curve for the sign of the change (words that do not change count
+neither way), beside the rule of before (held-out gain), and what the taught words gain and lose.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import zlib
+from dataclasses import asdict, astuple, fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from rarewords import LanguageModel, Store, WordVectors
+from rarewords.probe.dataset import BANDS, Dataset, Entry, FrequencyBounds
+from rarewords.probe.evaluate import EvalSettings, evaluate
+from rarewords.report.tables import figure, markdown_table
+from rarewords.stages import Stages
+from rarewords.teaching.learners import open_learner
+from rarewords.teaching.learning import learn
+from rarewords.teaching.outcome import Learned
+from rarewords.teaching.rule import WORSE, Signs, probability
+from rarewords.teaching.settings import TeachSettings
+from rarewords.teaching.splits import split_words
+
+RELATIONS = ("antonym", "hypernym", "cohyponym")
+CONTEXTS = (4, 8, 16, 32)
+_AT_ONCE = 12
+_PENALTY = 5.0  # of the squared weights of signs in units of their deviation
+_SAME = 1e-9
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    collecting = commands.add_parser("collect")
+    collecting.add_argument("--model", default="default")
+    collecting.add_argument("--corpus", type=Path, required=True)
+    collecting.add_argument("--set", choices=("dev", "test"), default="dev")
+    collecting.add_argument("--words", type=int, default=300)
+    collecting.add_argument("--out", type=Path, required=True)
+    collecting.set_defaults(run=collect)
+    fitting = commands.add_parser("fit")
+    fitting.add_argument("--fit", type=Path, nargs="+", required=True)
+    fitting.add_argument("--test", type=Path, nargs="*", default=[])
+    fitting.set_defaults(run=fit)
+    chosen = parser.parse_args()
+    chosen.run(chosen)
+
+
+def collect(chosen: argparse.Namespace) -> None:
+    lm, store = LanguageModel.from_pretrained(chosen.model), Store.open(chosen.corpus)
+    names, counts = store.counts(3)
+    count = dict(zip(names, counts.tolist(), strict=True))
+    entries = keywords(lm, count, chosen.set)
+    done = set()
+    if chosen.out.exists():
+        done = {json.loads(line)["word"] for line in chosen.out.read_text("utf-8").splitlines()}
+    words = [word for word in in_turn(entries)[: chosen.words] if word not in done]
+    learner, _ = open_learner(lm, None, store)
+    for start in range(0, len(words), _AT_ONCE):
+        splits = []
+        for word in words[start : start + _AT_ONCE]:
+            contexts = CONTEXTS[zlib.crc32(word.encode()) // 7 % len(CONTEXTS)]
+            splits += split_words(store, {word: count[word]}, TeachSettings(contexts=contexts))
+        with TemporaryDirectory() as folder:
+            lessons = learn(lm, learner, splits, TeachSettings(slash=True), Stages(Path(folder)))
+        judged = [one for one in lessons.learned if one.judgement is not None]
+        with chosen.out.open("a", encoding="utf-8") as out:
+            out.writelines(json.dumps(line) + "\n" for line in labelled(lm, judged, lessons.vectors, entries))
+        print(f"{start + len(splits)} of {len(words)} words", flush=True)
+
+
+def keywords(lm: LanguageModel, count: dict[str, int], subset: str) -> dict[str, list[Entry]]:
+    """The entries of each keyword that can be taught, without words that the other set has too."""
+    entries: dict[str, list[Entry]] = {}
+    others = set()
+    for entry in Dataset.load().select(relations=RELATIONS):
+        if entry.subset != subset:
+            others.add(entry.word.text)
+        elif entry.word.text in count:
+            entries.setdefault(entry.word.text, []).append(entry)
+    words = sorted(set(entries) - others, key=lambda word: zlib.crc32(word.encode()))
+    split = zip(words, lm.tokens.pieces_of(words), strict=True)
+    return {word: entries[word] for word, pieces in split if len(pieces) > 1}
+
+
+def in_turn(entries: dict[str, list[Entry]]) -> list[str]:
+    """Rare, medium and frequent words in turn."""
+    band = FrequencyBounds().band
+    groups = [[word for word in entries if band(entries[word][0].count) == name] for name in BANDS]
+    longest = max(map(len, groups))
+    return [group[at] for at in range(longest) for group in groups if at < len(group)]
+
+
+def labelled(
+    lm: LanguageModel, judged: list[Learned], vectors: WordVectors, entries: dict[str, list[Entry]]
+) -> list[dict[str, Any]]:
+    """A line for each word."""
+    words = [one.word for one in judged]
+    data = Dataset(tuple(entry for word in words for entry in entries[word]))
+    own = WordVectors(words, vectors.subset(words).matrix)
+    old = evaluate(lm, data, EvalSettings())
+    new = evaluate(lm, data, EvalSettings(method="vectors", slash=True), vectors=own)
+    lines = []
+    for one in judged:
+        rows = [row for row, word in enumerate(old.word) if word == one.word]
+        ranks = {"before": old.reciprocal[rows].mean(), "after": new.reciprocal[rows].mean()}
+        signs = one.judgement.signs if one.judgement else None
+        assert signs is not None
+        assert one.judgement is not None
+        band = FrequencyBounds().band(entries[one.word][0].count)
+        line = {"word": one.word, "band": band, "contexts": one.contexts, "gain": one.judgement.gain}
+        lines.append({**line, "signs": asdict(signs), **{name: float(rank) for name, rank in ranks.items()}})
+    return lines
+
+
+def fit(chosen: argparse.Namespace) -> None:
+    known = [line for path in chosen.fit for line in read(path)]
+    weights = fitted(known)
+    names = ["intercept", *(field.name for field in fields(Signs))]
+    print(json.dumps(dict(zip(names, weights.round(3).tolist(), strict=True))))
+    rows = [row("these words, left out one in five", known, crossed(known))]
+    for path in chosen.test:
+        lines = read(path)
+        rows.append(row(path.stem, lines, chances(weights, lines)))
+    shipped = [row(f"{path.stem}, as shipped", read(path), as_shipped(read(path))) for path in chosen.test]
+    headings = ["words", "number", "AUC rule", "AUC gain", "MRR before", "all taught", "rule", "gain ≥ 0"]
+    headings += ["taught", "of these do not lose", "not lost if all taught", "not lost, gain ≥ 0"]
+    print(markdown_table(headings, rows + shipped))
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def values(lines: list[dict[str, Any]]) -> np.ndarray:
+    """The signs with one for the intercept; gains beyond four errors count as four. *Shape:* (words, 5)"""
+    signs = np.array([astuple(Signs(**line["signs"])) for line in lines])
+    signs[:, 0] = signs[:, 0].clip(-4, 4)
+    return np.c_[np.ones(len(signs)), signs]
+
+
+def changes(lines: list[dict[str, Any]]) -> np.ndarray:
+    return np.array([line["after"] - line["before"] for line in lines])
+
+
+def fitted(lines: list[dict[str, Any]]) -> np.ndarray:
+    """Logistic regression on the words that change, by Newton's method. *Shape:* (5,)"""
+    lines = [line for line, change in zip(lines, changes(lines), strict=True) if abs(change) > _SAME]
+    x, y = values(lines), (changes(lines) > 0).astype(float)
+    mean, deviation = x.mean(0), x.std(0)
+    mean[0], deviation[0] = 0.0, 1.0
+    x = (x - mean) / deviation
+    penalty = np.diag([0.0] + [_PENALTY] * (x.shape[1] - 1))
+    weights = np.zeros(x.shape[1])
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-x @ weights))
+        slope = x.T @ (p - y) + penalty @ weights
+        weights -= np.linalg.solve((x * (p * (1 - p))[:, None]).T @ x + penalty, slope)
+    plain = weights / deviation
+    plain[0] -= (plain[1:] * mean[1:]).sum()
+    return plain
+
+
+def chances(weights: np.ndarray, lines: list[dict[str, Any]]) -> np.ndarray:
+    return 1 / (1 + np.exp(-values(lines) @ weights))
+
+
+def as_shipped(lines: list[dict[str, Any]]) -> np.ndarray:
+    return np.array([probability(Signs(**line["signs"])) for line in lines])
+
+
+def crossed(lines: list[dict[str, Any]]) -> np.ndarray:
+    """The chance of each word by a rule fitted without it and a fifth of the others."""
+    result = np.zeros(len(lines))
+    for part in range(5):
+        weights = fitted([line for at, line in enumerate(lines) if at % 5 != part])
+        result[part::5] = chances(weights, lines[part::5])
+    return result
+
+
+def area(scores: np.ndarray, better: np.ndarray) -> float:
+    """The area under the curve: how often a word that gets better scores above one that gets worse."""
+    up, down = scores[better][:, None], scores[~better][None, :]
+    return float((up > down).mean() + (up == down).mean() / 2)
+
+
+def row(name: str, lines: list[dict[str, Any]], chance: np.ndarray) -> list[str]:
+    change, gain = changes(lines), np.array([line["gain"] for line in lines])
+    before = np.array([line["before"] for line in lines])
+    moved = np.abs(change) > _SAME
+    areas = [figure(area(score[moved], change[moved] > 0)) for score in (chance, gain)]
+    taught, earlier = chance >= WORSE, gain >= 0
+    ranks = [before, before + change, before + change * taught, before + change * earlier]
+    kept = [
+        (change[rows] >= -_SAME).mean() if rows.any() else 1.0 for rows in (taught, moved | ~moved, earlier)
+    ]
+    shares = [f"{100 * one:.0f} %" for one in (taught.mean(), *kept)]
+    return [name, str(len(lines)), *areas, *(figure(one.mean()) for one in ranks), *shares]
+
+
+if __name__ == "__main__":
+    main()
