@@ -11,11 +11,11 @@ import shutil
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TextIO, Union, cast, get_args, get_origin, get_type_hints
 
 from safetensors import SafetensorError
 
@@ -89,8 +89,23 @@ def write_json(path: str | Path, value: Any) -> None:
         temporary.write_text(json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
 
 
+def write_lines(path: str | Path, lines: Iterable[str]) -> None:
+    """Write a UTF-8 text file, compressed if the name ends in ``.gz``; the same bytes for the same text.
+
+    :param lines: with their line ends.
+    """
+    packed = str(path).endswith(".gz")
+    with (
+        whole_file(path) as temporary,
+        temporary.open("wb") as stream,
+        gzip.GzipFile("", "wb", 9, stream, mtime=0) if packed else nullcontext(stream) as out,
+    ):
+        for line in lines:
+            out.write(line.encode())
+
+
 def read_json(path: str | Path) -> Any:
-    """Read a JSON file; a missing or broken one is an :class:`InputError` that names it."""
+    """Read a JSON file, plain or gzip; a missing or broken one is an :class:`InputError` that names it."""
     text = read_text(path)
     try:
         return json.loads(text)
@@ -98,18 +113,28 @@ def read_json(path: str | Path) -> Any:
         raise InputError(f"{path} is not a JSON file: {error}") from None
 
 
-def read_text(path: str | Path) -> str:
-    """The content of a UTF-8 text file, plain or compressed with gzip."""
+@contextmanager
+def open_text(path: str | Path) -> Iterator[TextIO]:
+    """A UTF-8 text file to read, plain or gzip; what is wrong with it is an :class:`InputError`."""
     require_file(path)
+    path = Path(path)
     try:
-        raw = Path(path).read_bytes()
-        return (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8-sig")
+        with path.open("rb") as raw:
+            packed = raw.read(2) == b"\x1f\x8b"
+        with (gzip.open if packed else open)(path, "rt", encoding="utf-8-sig") as stream:
+            yield cast(TextIO, stream)
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start})") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path} is a damaged .gz file: {error}") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def read_text(path: str | Path) -> str:
+    """The content of a UTF-8 text file, plain or gzip."""
+    with open_text(path) as stream:
+        return stream.read()
 
 
 def require_file(path: str | Path) -> None:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import struct
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, cast
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from rarewords.errors import InputError
-from rarewords.files import read_text, require_file, whole_file
+from rarewords.files import open_text, require_file, whole_file, write_lines
 
 _FORMAT = "rarewords.vectors/1"
 
@@ -180,47 +179,30 @@ class WordVectors:
         spaced = next((word for word in self.words if any(letter.isspace() for letter in word)), None)
         if spaced is not None:
             raise InputError(f"the word2vec text format cannot hold {spaced!r}, a word with a space in it")
-        with whole_file(path) as temporary:
-            compressed = str(path).endswith(".gz")
-            with (
-                gzip.open(temporary, "wt", encoding="utf-8")
-                if compressed
-                else temporary.open("w", encoding="utf-8") as out
-            ):
-                out.write(f"{len(self)} {self.dim}\n")
-                for word, row in zip(self.words, self.matrix, strict=True):
-                    out.write(word + " " + " ".join(format(number, ".9g") for number in row.tolist()) + "\n")
+        rows = zip(self.words, self.matrix, strict=True)
+        lines = (f"{word} {' '.join(format(one, '.9g') for one in row.tolist())}\n" for word, row in rows)
+        write_lines(path, chain([f"{len(self)} {self.dim}\n"], lines))
 
     @classmethod
     def load_word2vec(cls, path: str | Path) -> WordVectors:
         """Read the word2vec text format, with or without its first line, plain or ``.gz``."""
-        path = Path(path)
-        require_file(path)
         words, rows = [], []
-        try:
-            with (
-                gzip.open(path, "rt", encoding="utf-8")
-                if path.suffix == ".gz"
-                else path.open(encoding="utf-8") as lines
-            ):
-                for number, line in _numbered(lines):
-                    word, *values = line.rstrip("\n").rstrip(" ").split(" ")
-                    words.append(word)
-                    try:
-                        rows.append(np.array(values, dtype=np.float32))
-                    except ValueError:
-                        raise InputError(
-                            f"{path}, line {number}: {word!r} is not followed by numbers"
-                        ) from None
-                    if len(values) != len(rows[0]) or not values:
-                        raise InputError(
-                            f"{path}, line {number}: {len(values)} numbers where {len(rows[0])} were expected"
-                        )
-        except (UnicodeDecodeError, zlib.error, gzip.BadGzipFile, EOFError) as error:
-            raise InputError(f"{path} is not a word2vec text file: {error}") from None
+        with open_text(path) as lines:
+            for number, line in enumerate(lines, 1):
+                word, *values = line.rstrip(" \n").split(" ")
+                if not line.strip() or (number == 1 and len(values) == 1 and (word + values[0]).isdigit()):
+                    continue
+                words.append(word)
+                try:
+                    rows.append(np.array(values, dtype=np.float32))
+                except ValueError:
+                    raise InputError(f"{path}, line {number}: {word!r} is not followed by numbers") from None
+                if len(values) != len(rows[0]) or not values:
+                    expected = f"{len(values)} numbers where {len(rows[0])} were expected"
+                    raise InputError(f"{path}, line {number}: {expected}")
         if not rows:
             raise InputError(f"{path} holds no vectors")
-        return cls(words, np.stack(rows), {"source": path.name})
+        return cls(words, np.stack(rows), {"source": Path(path).name})
 
     @cached_property
     def _rows(self) -> dict[str, int]:
@@ -258,7 +240,8 @@ def open_vectors(path: str | Path) -> WordVectors:
 
 def read_words(path: str | Path) -> list[str]:
     """The words of a file, one per line; text after a tab, empty lines and ``#`` lines are ignored."""
-    words = [line.split("\t")[0].strip() for line in read_text(path).splitlines()]
+    with open_text(path) as lines:
+        words = [line.split("\t")[0].strip() for line in lines]
     words = [word for word in words if word and not word.startswith("#")]
     if not words:
         raise InputError(f"{path} holds no words; give one per line")
@@ -289,12 +272,3 @@ def _mapped(path: Path, entry: dict[str, Any], start: int, dtype: str, dimension
         return np.zeros(entry["shape"], dtype=kind)
     offset = start + entry["data_offsets"][0]
     return np.memmap(path, dtype=kind, mode="r", offset=offset, shape=tuple(entry["shape"]))
-
-
-def _numbered(lines: TextIO) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(lines, 1):
-        fields = line.split()
-        if number == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
-            continue
-        if line.strip():
-            yield number, line

@@ -188,17 +188,18 @@ def figure(
 def _read_counts(path: Path) -> dict[str, int]:
     """Every word of a corpus with its count, from a store or from ``word<TAB>count`` lines."""
     from rarewords.corpus.store import Store
-    from rarewords.files import read_text
+    from rarewords.files import open_text
 
     if path.is_dir():
         words, numbers = Store.open(path).counts()
         return dict(zip(words, numbers.tolist(), strict=True))
     counts: dict[str, int] = {}
-    for number, line in enumerate(read_text(path).splitlines(), 1):
-        word, _, count = line.partition("\t")
-        if not word or not (count.isascii() and count.isdigit()):
-            raise InputError(f"{path}, line {number}: expected a word, a tab and a count, not {line!r}")
-        counts[word] = counts.get(word, 0) + int(count)
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            word, _, count = line.rstrip("\n").partition("\t")
+            if not word or not (count.isascii() and count.isdigit()):
+                raise InputError(f"{path}, line {number}: expected a word, a tab and a count, not {line!r}")
+            counts[word] = counts.get(word, 0) + int(count)
     return counts
 
 

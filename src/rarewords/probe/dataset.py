@@ -6,9 +6,7 @@ of speech, Zipf frequency, count in the corpus.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -18,7 +16,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from rarewords.errors import InputError
-from rarewords.files import read_text, whole_file
+from rarewords.files import open_text, write_lines
 
 RELATIONS = ("antonym", "hypernym", "cohyponym", "corruption")
 BANDS = ("rare", "medium", "frequent")
@@ -168,7 +166,7 @@ class Dataset:
 
     def save(self, path: str | Path) -> None:
         """Write the published format, compressed if the name ends in ``.gz``."""
-        write_text(path, self.text())
+        write_lines(path, [self.text()])
 
     @classmethod
     def load(cls, path: str | Path = BUNDLED_DATASET) -> Dataset:
@@ -188,27 +186,18 @@ def relation_name(name: str) -> str:
     raise InputError(f"unknown relation {name!r}; use {', '.join(RELATIONS)}")
 
 
-def write_text(path: str | Path, text: str) -> None:
-    """Write a UTF-8 text file, compressed if the name ends in ``.gz``; the same bytes for the same text."""
-    with whole_file(path) as temporary, temporary.open("wb") as stream:
-        if str(path).endswith(".gz"):
-            with gzip.GzipFile("", "wb", 9, stream, mtime=0) as compressed:  # no name, no time
-                compressed.write(text.encode())
-        else:
-            stream.write(text.encode())
-
-
 def _read(path: Path) -> Iterator[Entry]:
     annotated = cache(AnnotatedWord.parse)  # targets repeat by the thousand
-    for number, line in enumerate(io.StringIO(read_text(path)), 1):
-        if not line.strip():
-            continue
-        columns = line.rstrip("\r\n").rstrip("\t").split("\t")
-        try:
-            if len(columns) < 5:
-                raise ValueError(f"{len(columns)} columns instead of at least 5")
-            identifier, subset, word, relation, *targets = columns
-            relation, parsed = relation.removesuffix("+"), tuple(map(annotated, targets))
-            yield Entry(identifier, subset, annotated(word), relation, parsed)
-        except ValueError as error:
-            raise InputError(f"{path}, line {number}: {error}") from None
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            columns = line.rstrip("\n").rstrip("\t").split("\t")
+            try:
+                if len(columns) < 5:
+                    raise ValueError(f"{len(columns)} columns instead of at least 5")
+                identifier, subset, word, relation, *targets = columns
+                relation, parsed = relation.removesuffix("+"), tuple(map(annotated, targets))
+                yield Entry(identifier, subset, annotated(word), relation, parsed)
+            except ValueError as error:
+                raise InputError(f"{path}, line {number}: {error}") from None

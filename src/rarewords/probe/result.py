@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from rarewords.errors import InputError
-from rarewords.files import read_json, understood
-from rarewords.probe.dataset import BANDS, RELATIONS, Dataset, FrequencyBounds, write_text
+from rarewords.files import read_json, understood, write_lines
+from rarewords.probe.dataset import BANDS, RELATIONS, Dataset, FrequencyBounds
 
 RANK_LIMIT = 100
 METRICS = ("mrr", "p3", "p10")
@@ -192,7 +192,7 @@ class ProbeResult:
 
     def save(self, path: str | Path) -> None:
         """Write JSON, compressed if the name ends in ``.gz``; the same bytes for the same result."""
-        write_text(path, json.dumps(self.as_json(), indent=1, ensure_ascii=False) + "\n")
+        write_lines(path, [json.dumps(self.as_json(), indent=1, ensure_ascii=False), "\n"])
 
     def as_json(self) -> dict[str, Any]:
         """The content of the file; a column is one string, which keeps the file small."""
@@ -221,7 +221,6 @@ class ProbeResult:
     @classmethod
     def load(cls, path: str | Path) -> ProbeResult:
         """Read the file of a result."""
-        path = Path(path)
         stored = read_json(path)
         if not isinstance(stored, dict) or stored.get("format") != _FORMAT:
             raise InputError(f"{path} is not a result of rarewords wnlampro eval")
