@@ -30,20 +30,17 @@ class Batch:
 
     :param pieces: token ids. *Shape:* (words, pieces)
     :param keys: the numbers that their contexts are drawn by. *Shape:* (words,)
-    :param vectors: stand in the place of each last piece, if given. *Shape:* (words, dim)
     """
 
     pieces: Tensor
     keys: Tensor
-    vectors: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.pieces)
 
     def part(self, rows: slice) -> Batch:
         """Some of the words."""
-        vectors = None if self.vectors is None else self.vectors[rows]
-        return Batch(self.pieces[rows], self.keys[rows], vectors)
+        return Batch(self.pieces[rows], self.keys[rows])
 
 
 @dataclass(frozen=True)
@@ -70,9 +67,7 @@ class Objective:
         :return: *Shape:* (layers, words, places, hidden)
         """
         sequences = self.frame.sequences(batch.pieces, batch.keys, context)
-        width = batch.pieces.shape[1]
-        last = torch.full((len(batch),), self.frame.left + width - 1, device=sequences.device)
-        return self._around(self.lm.embed(sequences, last, batch.vectors), width)
+        return self._around(self.lm.embed(sequences), batch.pieces.shape[1])
 
     def states(self, vectors: Tensor, keys: Tensor, context: int) -> Tensor:
         """h(l; v; r): hidden states around one vector per word; gradients flow to ``vectors``.
