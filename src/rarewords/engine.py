@@ -215,26 +215,16 @@ class RayEngine:
         ray = self._ray
         # Ray itself runs a task again whose worker or node is lost; it waits for a node that has room.
         task = ray.remote(num_cpus=1, max_retries=_RAY_RETRIES)(_run)
-        waiting = list(range(len(items)))[::-1]
-        failures = [0] * len(items)
-        running: dict[Any, int] = {}
+        waiting, running = list(enumerate(items))[::-1], dict[Any, int]()
         while waiting or running:
             while waiting and len(running) < 2 * self.workers:
-                place = waiting.pop()
-                running[task.remote(function, items[place])] = place
+                place, item = waiting.pop()
+                running[task.remote(function, item)] = place
             for reference in ray.wait(list(running), num_returns=1)[0]:
-                place = running.pop(reference)
-                try:
-                    mistake, result = ray.get(reference)
-                except ray.exceptions.RayError:
-                    failures[place] += 1
-                    if failures[place] > _RAY_RETRIES:
-                        raise
-                    waiting.append(place)
-                    continue
+                mistake, result = ray.get(reference)
                 if mistake is not None:
                     raise InputError(mistake)
-                yield place, result
+                yield running.pop(reference), result
 
     def __enter__(self) -> Self:
         return self

@@ -25,7 +25,7 @@ def test_distances_fall_from_one(lm):
     assert curve.distances.shape == (4, 8)
     assert curve.means[0] == 1.0
     assert curve.means[0] > curve.means[1] > curve.means[2] > curve.means[3]
-    assert curve.best == 3
+    assert np.array_equal(curve.best, curve.distances[3])
 
 
 def test_the_start_does_not_know_the_answer(lm):

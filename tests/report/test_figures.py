@@ -16,7 +16,7 @@ def test_heat_map_columns_sum_to_one():
     assert table.shares.shape == (11, 15)
     sums = table.shares.sum(axis=0)
     assert np.allclose(sums[~np.isnan(sums)], 1)
-    assert sum(table.entries) == result.chosen("cohyponym").sum()
+    assert np.sum(table.cells) == result.chosen("cohyponym").sum()
     # Cell (3, 5) by hand: ranks 5..8 among counts 17..32.
     chosen = result.chosen("cohyponym") & (result.count > 16) & (result.count <= 32)
     inside = chosen & (result.rank > 4) & (result.rank <= 8)

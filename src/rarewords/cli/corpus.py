@@ -55,15 +55,13 @@ def build_command(
     settings: SettingsFile = None,
     workers: Workers = None,
     engine: EngineName = "local",
-    add: Annotated[bool, typer.Option("--add", help="Add to the store if it exists.")] = False,
 ) -> None:
     """Count the words of a text and sample their contexts.
 
     Example: `rarewords corpus build wiki/*.txt --out wiki.store`
     """
-    from rarewords.corpus.build import add_text, build
+    from rarewords.corpus.build import build
     from rarewords.corpus.settings import CorpusSettings
-    from rarewords.corpus.store import Store
 
     wanted = read_settings(
         settings,
@@ -74,12 +72,7 @@ def build_command(
         min_count=min_count,
     )
     given = all_texts(texts, text)
-    if add and (out / "store.json").exists():
-        Store.open(out).settings.require_equal(wanted, str(out), "this command")
-        store = add_text(out, given, field=field, workers=workers, engine=engine)
-    else:
-        store = build(given, out, wanted, field=field, workers=workers, engine=engine)
-    _print_summary(store)
+    _print_summary(build(given, out, wanted, field=field, workers=workers, engine=engine))
 
 
 @app.command("add")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -239,7 +239,7 @@ def train(
         fitted.save_pretrained(out, packed=packed)
     if as_json:
         history = [vars(report) for report in fitted.history]
-        print_json({"folder": str(out), "settings": chosen.to_dict(), "history": history})
+        print_json({"folder": str(out), "settings": asdict(chosen), "history": history})
     else:
         typer.echo(f"{out}: trained, {_line(fitted.history[-1])}")
 

@@ -103,7 +103,7 @@ class AttentiveMimicking:
         vectors = known.matrix[torch.from_numpy(rows[chosen]).to(lm.device)]
         data = TrainingWords(counts[chosen], vectors, table.bags(words), Reader(prepared, words, known))
         made_from = [lm.fingerprint, store.digest, prepared.limit, None if targets is None else targets.key]
-        name = f"training-{key_of(settings.to_dict(), made_from)}.safetensors"
+        name = f"training-{key_of(asdict(settings), made_from)}.safetensors"
 
         def report(epoch: EpochReport, model: FormContextModel) -> None:
             if after_epoch is not None:
@@ -157,7 +157,7 @@ class AttentiveMimicking:
                 shares.append(mimicked.context_share.cpu().numpy())
                 bar.advance(len(rows))
         made = {"method": "mimic", "model": self.lm.name, "fingerprint": self.lm.fingerprint}
-        settings = {**made, "mimic": self.settings.to_dict()}
+        settings = {**made, "mimic": asdict(self.settings)}
         vectors = WordVectors([words[row] for row in kept], np.concatenate(matrix), settings)
         refused = {word: reason for word, reason in zip(words, reasons, strict=True) if reason}
         return InferredWords(vectors, np.concatenate(shares), counts[kept], refused)
@@ -172,7 +172,7 @@ class AttentiveMimicking:
         state = {name: value.cpu().numpy() for name, value in self.model.state_dict().items()}
         digests = [hashlib.sha256(state[name].tobytes()).hexdigest() for name in sorted(state)]
         targets = None if self.targets is None else self.targets.key
-        return key_of(self.settings.to_dict(), self.table.known, digests, targets)
+        return key_of(asdict(self.settings), self.table.known, digests, targets)
 
     def save_pretrained(self, folder: str | Path, *, packed: bool = False) -> None:
         """Write the model as a folder; ``packed`` stores matrices as int8, a quarter of the size."""
@@ -181,7 +181,7 @@ class AttentiveMimicking:
             "model": self.lm.name,
             "fingerprint": self.lm.fingerprint,
             "dim": self.lm.dim,
-            "settings": self.settings.to_dict(),
+            "settings": asdict(self.settings),
             "history": [asdict(report) for report in self.history],
         }
         tensors = self.model.state_dict()

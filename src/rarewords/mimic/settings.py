@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -80,10 +80,6 @@ class MimicSettings:
         for reason, wrong in problems.items():
             if wrong:
                 raise InputError(f"mimic settings: {reason}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The settings as JSON holds them."""
-        return asdict(self)
 
 
 PRESETS: dict[str, MimicSettings] = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,19 +35,24 @@ STYLE = {
 
 @dataclass(frozen=True)
 class HeatMap:
-    """The distribution of ranks by how often the keyword occurs.
+    """Ranks by how often the keyword occurs.
 
-    :param shares: each column sums to one; NaN if no keyword has such a count.
-        *Shape:* (rank intervals, count intervals)
-    :param counts: upper ends of the count intervals, the last one infinite.
-    :param ranks: upper ends of the rank intervals, the last one infinite.
-    :param entries: the number of entries in each column.
+    :param cells: the number of entries. *Shape:* (rank intervals, count intervals)
+    :param counts: upper ends of the count intervals; None for the last, which has none.
+    :param ranks: upper ends of the rank intervals, likewise.
     """
 
-    shares: np.ndarray
-    counts: tuple[float, ...]
-    ranks: tuple[float, ...]
-    entries: tuple[int, ...]
+    cells: tuple[tuple[int, ...], ...]
+    counts: tuple[float | None, ...]
+    ranks: tuple[float | None, ...]
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The distribution of ranks in each column; NaN if no keyword has such a count. *Shape:* as cells"""
+        cells = np.array(self.cells, dtype=float)
+        with np.errstate(invalid="ignore"):
+            shares: np.ndarray = cells / cells.sum(axis=0)
+        return shares
 
 
 def heat_map(result: ProbeResult, relation: str = "cohyponym", highest_count: int = 13) -> HeatMap:
@@ -62,17 +68,12 @@ def heat_map(result: ProbeResult, relation: str = "cohyponym", highest_count: in
     columns = highest_count + 2
     row = np.where(ranks > 0, np.ceil(np.log2(np.maximum(ranks, 1))).astype(int), rows - 1)
     column = np.minimum(np.ceil(np.log2(np.maximum(counts, 1))).astype(int), columns - 1)
-    cells = np.zeros((rows, columns))
+    cells = np.zeros((rows, columns), dtype=int)
     np.add.at(cells, (row, column), 1)
-    total = cells.sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        shares = cells / total
-    ends = [float(min(2**power, result.depth)) for power in range(rows - 1)]
     return HeatMap(
-        shares,
-        (*(float(2**power) for power in range(columns - 1)), math.inf),
-        (*ends, math.inf),
-        tuple(int(number) for number in total),
+        tuple(map(tuple, cells.tolist())),
+        (*(float(2**power) for power in range(columns - 1)), None),
+        (*(float(min(2**power, result.depth)) for power in range(rows - 1)), None),
     )
 
 
@@ -83,13 +84,14 @@ def draw_heat_map(result: ProbeResult, path: str | Path, *, relation: str = "coh
 
 def draw_shares(table: HeatMap, title: str, path: str | Path) -> list[Path]:
     """Draw a heat map that :func:`heat_map` made."""
-    pyplot = load_pyplot()
-    with pyplot.rc_context(STYLE):
-        figure, axes = pyplot.subplots(figsize=(5.6, 3.9), layout="constrained")
+    with drawn(path, (5.6, 3.9)) as (figure, axes):
         shares = np.ma.masked_invalid(table.shares)
         image = axes.imshow(shares, origin="lower", aspect="auto", cmap=_greys(), vmin=0)
-        axes.set_xticks(range(len(table.counts)), [_power(end) for end in table.counts])
-        axes.set_yticks(range(len(table.ranks)), [_whole(end) for end in table.ranks])
+        axes.set_xticks(
+            range(len(table.counts)),
+            [f"$2^{{{math.log2(end):.0f}}}$" if end else "∞" for end in table.counts],
+        )
+        axes.set_yticks(range(len(table.ranks)), [f"{end:.0f}" if end else "beyond" for end in table.ranks])
         axes.set_xlabel("Occurrences of the word, up to")
         axes.set_ylabel("Rank of the best target, up to")
         axes.set_title(title, loc="left", fontsize=10)
@@ -99,8 +101,10 @@ def draw_shares(table: HeatMap, title: str, path: str | Path) -> list[Path]:
         bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
         bar.set_label("Share of the column's words")
         bar.outline.set_linewidth(0.6)
-        _mark_best(axes, table.shares)
-        return save_figure(figure, Path(path), pyplot)
+        for column in np.flatnonzero(~np.isnan(table.shares).any(axis=0)).tolist():
+            # A dot on the most probable interval guides the eye.
+            axes.plot(column, table.shares[:, column].argmax(), ".", color="#c8553d", markersize=4)
+    return figure_files(path)
 
 
 def draw_methods(
@@ -112,9 +116,7 @@ def draw_methods(
     if len(results) > len(COLOURS):
         raise InputError(f"a figure holds at most {len(COLOURS)} results, not {len(results)}")
     relation = _relation(relation)
-    pyplot = load_pyplot()
-    with pyplot.rc_context(STYLE):
-        figure, axes = pyplot.subplots(figsize=(5.2, 3.5), layout="constrained")
+    with drawn(path, (5.2, 3.5)) as (_, axes):
         for number, result in enumerate(results):
             cells = [result.cell(relation, band) for band in BANDS]
             present = [(i, getattr(cell, metric)) for i, cell in enumerate(cells) if cell is not None]
@@ -145,15 +147,7 @@ def draw_methods(
         axes.grid(axis="y", linewidth=0.4, color="#dddddd")
         axes.set_axisbelow(True)
         axes.legend(frameon=False, loc="upper left", fontsize=8.5)
-        return save_figure(figure, Path(path), pyplot)
-
-
-def _mark_best(axes: Any, shares: np.ndarray) -> None:
-    # A dot on the most probable interval of each column guides the eye.
-    for column in range(shares.shape[1]):
-        if not np.isnan(shares[:, column]).any():
-            best = int(shares[:, column].argmax())
-            axes.plot(column, best, ".", color="#c8553d", markersize=4)
+    return figure_files(path)
 
 
 def _relation(name: str) -> str:
@@ -167,36 +161,32 @@ def _greys() -> Any:
     return colours.with_extremes(bad="#f4f1ec")
 
 
-def _power(end: float) -> str:
-    return "∞" if math.isinf(end) else f"$2^{{{int(math.log2(end))}}}$"
+@contextmanager
+def drawn(path: str | Path, size: tuple[float, float], panels: int = 1) -> Iterator[tuple[Any, Any]]:
+    """A figure and its axes to draw on, written at the end; the same bytes for the same drawing.
 
+    :param size: width and height in inches.
+    :param panels: side by side, on one scale.
+    """
+    import matplotlib  # takes most of a second
 
-def _whole(end: float) -> str:
-    return "beyond" if math.isinf(end) else f"{end:.0f}"
-
-
-def load_pyplot() -> Any:
-    """matplotlib without a screen; imported here, since the import takes most of a second."""
-    import matplotlib
-
-    matplotlib.use("Agg", force=False)
+    matplotlib.use("Agg", force=False)  # needs no screen
     from matplotlib import pyplot
 
-    return pyplot
+    targets = figure_files(path)
+    with pyplot.rc_context(STYLE):
+        figure, axes = pyplot.subplots(1, panels, figsize=size, sharey=True, layout="constrained")
+        yield figure, axes
+        for target in targets:
+            metadata = {"Date": None} if target.suffix == ".svg" else {"Software": None}
+            with whole_file(target) as temporary:
+                figure.savefig(temporary, format=target.suffix[1:], dpi=200, metadata=metadata)
+        pyplot.close(figure)
 
 
-def save_figure(figure: Any, path: Path, pyplot: Any) -> list[Path]:
-    """Write PNG and SVG, or the format of the path's ending; the same bytes for the same figure."""
-    known = {".png", ".svg"}
-    if path.suffix and path.suffix not in known:
+def figure_files(path: str | Path) -> list[Path]:
+    """The files of a figure: the path itself, or PNG and SVG if it has no ending."""
+    path = Path(path)
+    if path.suffix not in ("", ".png", ".svg"):
         raise InputError(f"{path}: figures are written as .png and .svg")
-    base = path.with_suffix("") if path.suffix else path
-    written = []
-    for suffix in [path.suffix] if path.suffix else sorted(known):
-        target = base.with_name(base.name + suffix)
-        with whole_file(target) as temporary:
-            metadata = {"Date": None} if suffix == ".svg" else {"Software": None}
-            figure.savefig(temporary, format=suffix[1:], dpi=200, metadata=metadata)
-        written.append(target)
-    pyplot.close(figure)
-    return written
+    return [path] if path.suffix else [path.with_name(path.name + suffix) for suffix in (".png", ".svg")]

@@ -50,23 +50,13 @@ class HeatMapPart(Part):
         counts = pieces.count[chosen]
         ranks = np.where(pieces.rank[chosen] > 0, pieces.rank[chosen], HEAT_MAP_DEPTH + 1)
         test = spearmanr(counts, ranks)
-        cells = np.nan_to_num(found.shares) * np.array(found.entries)
-        return cls(
-            tuple(None if math.isinf(end) else end for end in found.counts),
-            tuple(None if math.isinf(end) else end for end in found.ranks),
-            tuple(tuple(round(cell) for cell in row) for row in cells.tolist()),
-            (float(test.statistic), float(test.pvalue)),
-        )
+        correlation = float(test.statistic), float(test.pvalue)
+        return cls(found.counts, found.ranks, found.cells, correlation)
 
     def markdown(self, figures: Path) -> str:
         """The heat map."""
-        cells = np.array(self.cells, dtype=float)
-        entries = cells.sum(axis=0)
-        with np.errstate(invalid="ignore"):
-            shares = cells / entries
-        counts, ranks = (tuple(end or math.inf for end in ends) for ends in (self.counts, self.ranks))
-        drawn = HeatMap(shares, counts, ranks, tuple(int(one) for one in entries))
-        draw_shares(drawn, f"pieces, {relation_title('cohyponym')}", figures / "heatmap.svg")
+        table = HeatMap(self.cells, self.counts, self.ranks)
+        draw_shares(table, f"pieces, {relation_title('cohyponym')}", figures / "heatmap.svg")
         return paragraphs(
             f"The first {HEAT_MAP_DEPTH} answers to cohyponym+ of dev and test with the model's own pieces. "
             "Each column is one interval of counts and sums to one; the dot marks its most probable ranks.",

@@ -15,7 +15,7 @@ from rarewords.paper.part import BINOMIAL, LEVEL, Check, Claim, Part, p_text, pa
 from rarewords.probe.compare import ComparedCell, Comparison, compare
 from rarewords.probe.dataset import BANDS
 from rarewords.probe.result import Measure
-from rarewords.report.figures import COLOURS, MARKS, STYLE, load_pyplot, save_figure
+from rarewords.report.figures import COLOURS, MARKS, drawn
 from rarewords.report.tables import figure, signed
 
 TITLES = {"ota": "OTA", "pieces": "pieces", "first": "FIRST", "last": "LAST", "avg": "AVG"}
@@ -137,9 +137,7 @@ class MethodsPart(Part):
 
     def _draw(self, path: Path) -> None:
         """MRR by frequency, a line for each method: ours left, the paper's right, on one scale."""
-        pyplot = load_pyplot()
-        with pyplot.rc_context(STYLE):
-            drawing, panels = pyplot.subplots(1, 2, figsize=(8.4, 3.5), sharey=True, layout="constrained")
+        with drawn(path, (8.4, 3.5), panels=2) as (_, panels):
             for number, (method, paper) in enumerate(published.METHODS.items()):
                 style: dict[str, Any] = {"color": COLOURS[number], "marker": MARKS[number], "markersize": 5}
                 style |= {"linestyle": "--" if number else "-", "linewidth": 1.5, "label": TITLES[method]}
@@ -155,7 +153,6 @@ class MethodsPart(Part):
                 axes.grid(axis="y", linewidth=0.4, color="#dddddd")
             panels[0].set(ylabel="Mean reciprocal rank", ylim=(0, None))
             panels[1].legend(frameon=False, loc="upper left", fontsize=8.5)
-            save_figure(drawing, path, pyplot)
 
 
 def _z_test(one: Measure, other: Measure) -> float:

@@ -25,7 +25,7 @@ from rarewords.paper import published
 from rarewords.paper.experiment import Experiment, Facts, tf32
 from rarewords.paper.part import EMPTY, Check, Claim, Part, SignTest, p_text, paragraphs, picture, table
 from rarewords.progress import progress
-from rarewords.report.figures import COLOURS, STYLE, load_pyplot, save_figure
+from rarewords.report.figures import COLOURS, drawn
 from rarewords.stages import Stages, key_of
 
 
@@ -46,9 +46,9 @@ class Curve:
         return tuple(self.distances.mean(axis=1).tolist())
 
     @property
-    def best(self) -> int:
-        """The index of the mark with the lowest mean."""
-        return int(np.argmin(self.means))
+    def best(self) -> np.ndarray:
+        """The distances at the mark with the lowest mean. *Shape:* (words,)"""
+        return np.asarray(self.distances[np.argmin(self.means)])
 
 
 def one_piece_words(lm: LanguageModel, count: int, seed: int) -> list[str]:
@@ -128,8 +128,8 @@ class OtaPart(Part):
             static.marks,
             {"static": static.means, "random": random.means},
             tuple(nearer(one, other) for one, other in rows),
-            nearer(random.distances[random.best], static.distances[static.best]),
-            nearer(random.distances[random.best], random.distances[-1]),
+            nearer(random.best, static.best),
+            nearer(random.best, random.distances[-1]),
         )
 
     def markdown(self, figures: Path) -> str:
@@ -199,9 +199,7 @@ class OtaPart(Part):
 
     def _draw(self, path: Path) -> None:
         """Distance by iteration; the paper's curves in grey."""
-        pyplot = load_pyplot()
-        with pyplot.rc_context(STYLE):
-            drawing, axes = pyplot.subplots(figsize=(6.4, 3.6), layout="constrained")
+        with drawn(path, (6.4, 3.6)) as (_, axes):
             for frame, line, colour in (("static", "--", COLOURS[1]), ("random", "-", COLOURS[0])):
                 paper = published.OTA_CURVES[frame]
                 pale = {"color": "#b4b4b4", "linewidth": 1.3, "label": f"{frame.upper()}, paper"}
@@ -213,7 +211,6 @@ class OtaPart(Part):
             axes.set_xlim(0, self.marks[-1])
             axes.grid(axis="y", linewidth=0.4, color="#dddddd")
             axes.legend(frameon=False)
-            save_figure(drawing, path, pyplot)
 
 
 def _curve(experiment: Experiment, frame: str, words: Sequence[str]) -> Curve:
