@@ -18,7 +18,7 @@ demo: $(SETUP)
 	$(BIN)/python -m rarewords demo
 
 test: $(SETUP) lint
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --max-worker-restart 4
 
 # Damaged files of every kind, drawn at random; the suite tries a few, always the same.
 EXAMPLES ?= 10000

@@ -1,7 +1,9 @@
 """Shared by all tests: the bundled model, loaded once, and the large model where it is present."""
 
+import faulthandler
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,19 @@ def engine():
 
     with engine_for("local", workers=2) as started:
         yield started
+
+
+_MOST_SECONDS = 360  # seconds; pytest-timeout ends a test after 300, but not one that hangs inside a library
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol():
+    """End the process if a test hangs in code that never returns to Python; the runner starts a new one."""
+    faulthandler.dump_traceback_later(_MOST_SECONDS, exit=True, file=sys.__stderr__)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="session")

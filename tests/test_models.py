@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -26,9 +25,7 @@ def test_the_folder_is_an_ordinary_model_folder_made_once(cache):
         p.name for p in folder.iterdir()
     }
     made = (folder / "model.safetensors").stat().st_mtime_ns
-    started = time.perf_counter()
     assert bundled_model() == folder
-    assert time.perf_counter() - started < 2
     assert (folder / "model.safetensors").stat().st_mtime_ns == made
     model, tokenizer = load_pretrained()
     assert model.config.vocab_size == len(tokenizer) == 30522

@@ -1,7 +1,5 @@
 """Word vectors: what goes in comes out, files appear whole, mistakes are named."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -41,16 +39,14 @@ def test_the_file_is_an_ordinary_safetensors_file_and_the_same_bytes_each_time(t
     np.testing.assert_array_equal(load_file(tmp_path / "a")["vectors"], vectors.matrix)
 
 
-def test_opening_a_million_vectors_is_instant_and_maps_the_file(tmp_path):
-    n, dim = 1_000_000, 16
+def test_opening_many_vectors_maps_the_file_and_reads_no_word(tmp_path):
+    n, dim = 100_000, 16
     WordVectors((f"w{i}" for i in range(n)), np.ones((n, dim), dtype=np.float32)).save(tmp_path / "big")
-    started = time.perf_counter()
     loaded = WordVectors.load(tmp_path / "big")
-    last = loaded.matrix[-1].copy()
-    assert time.perf_counter() - started < 0.25
     assert isinstance(loaded.matrix, np.memmap)
-    assert last.tolist() == [1.0] * dim
-    assert loaded.words[999_999] == "w999999"
+    assert loaded.matrix[-1].tolist() == [1.0] * dim
+    assert loaded._words is None
+    assert loaded.words[n - 1] == "w99999"
 
 
 def test_word2vec_text_round_trip_is_exact_with_and_without_header_and_gz(tmp_path):

@@ -201,8 +201,9 @@ def file_digest(path: str | Path) -> str:
 
 def explain_os_error(error: OSError, target: str | Path) -> InputError:
     """The one line a user needs for an error of the file system."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return InputError(f"{target}: no space left on the disk; free some space or choose another place")
+    full = no_space(error, target)
+    if full is not None:
+        return full
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return InputError(f"{target} cannot be written: {error.strerror}; choose a folder you may write to")
     if error.errno in (errno.ENOTDIR, errno.EEXIST):
@@ -211,9 +212,10 @@ def explain_os_error(error: OSError, target: str | Path) -> InputError:
 
 
 def no_space(error: Exception, target: str | Path) -> InputError | None:
-    """The error to raise where a library reports a full disk in its own way; None for any other error."""
-    text = str(error).lower()
-    if "os error 28" in text or "no space" in text:
+    """The error to raise for a full disk, however a library reports it; None for any other."""
+    # EFBIG: a file larger than a limit of the system allows.
+    numbers, text = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), str(error).lower()
+    if getattr(error, "errno", None) in numbers or any(f"os error {n})" in text for n in numbers):
         return InputError(f"{target}: no space left on the disk; free some space or choose another place")
     return None
 
@@ -231,10 +233,11 @@ def _full_disk_reported(target: Path) -> Iterator[None]:
     # Inside the caller's block only a full disk is surely about the target; other errors are its own.
     try:
         yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise explain_os_error(error, target) from error
-        raise
+    except Exception as error:
+        full = no_space(error, target)
+        if full is None:
+            raise
+        raise full from error
 
 
 def _readable_by_umask(path: Path) -> None:

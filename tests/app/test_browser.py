@@ -48,7 +48,7 @@ def open_page(browser, url):
     def opened(width=1280, height=900, **options):
         contexts.append(browser.new_context(viewport={"width": width, "height": height}, **options))
         page = contexts[-1].new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(200_000)
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("request", lambda request: faults.append(request.url) if not _own(request.url, url) else None)
         page.goto(url)

@@ -12,7 +12,7 @@ from rarewords.app.server import Server
 from rarewords.app.study import Study
 from rarewords.teaching.learning import open_learner
 
-_PATIENCE = 60  # seconds until a test gives up; nothing is measured by it
+_PATIENCE = 240  # seconds until a test gives up; nothing is measured by it
 _BODY = json.dumps({"word": "blimpet", "sentences": ["We ate a blimpet."]}).encode()
 
 

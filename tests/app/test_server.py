@@ -37,7 +37,7 @@ def server(study):
 
 
 def ask(server, method, path, body=None, **headers):
-    connection = HTTPConnection("127.0.0.1", server.server_address[1], timeout=30)
+    connection = HTTPConnection("127.0.0.1", server.server_address[1])
     if isinstance(body, dict | list):
         body = json.dumps(body)
         headers = {"Content-Type": "application/json", **headers}
@@ -171,7 +171,7 @@ def test_the_command_starts_and_ends_with_ctrl_c(server):
     line = process.stdout.readline()
     assert re.match(r"http://127\.0\.0\.1:\d+/ ", line), line or process.stderr.read()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate()
     assert (process.returncode, out, err) == (0, "", "stopped\n")
     taken = refused("-q", "serve", "--port", server.server_address[1])
     assert "cannot be used" in taken

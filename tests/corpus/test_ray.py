@@ -43,7 +43,7 @@ def test_a_killed_node_costs_only_its_shards(cluster, text_file, tmp_path, monke
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
     store = build([text_file], tmp_path / "ray", SMALL, engine="ray")
-    killer.join(timeout=60)
+    killer.join()
     total = len(sources.cut(sources.find_sources([text_file]), 1))
     assert 5 <= done_at_kill[0] < total - 10, "the node must die in the middle of the build"
     assert digests(store.path) == digests(expected.path)

@@ -78,7 +78,7 @@ def test_a_bad_line_is_named(tmp_path, line, reason):
 def test_files_that_are_no_data_set_are_refused(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         Dataset.load(tmp_path / "none.tsv")
-    with pytest.raises(InputError, match="Is a directory"):
+    with pytest.raises(InputError, match="is a folder"):
         Dataset.load(tmp_path)
     (tmp_path / "cut.tsv.gz").write_bytes(gzip.compress(LINES.encode())[:-12])
     with pytest.raises(InputError, match="damaged"):

@@ -125,7 +125,7 @@ def test_killed_by_force_it_resumes_with_the_same_bytes(taught, text, tmp_path):
         if line.startswith("Vectors"):
             process.send_signal(signal.SIGKILL)
             break
-    process.wait(timeout=60)
+    process.wait()
     process.stderr.close()
     assert process.returncode == -signal.SIGKILL
     teach([text], tmp_path / "model", words=WORDS, workers=1, device="cpu")
