@@ -19,6 +19,11 @@ BLANK = re.compile(r"(?<![\w_])_(?![\w_])")
 _BEFORE = "a "
 
 
+def is_pattern(text: str) -> bool:
+    """Whether a text has one ``<W>`` and one blank that stands alone."""
+    return text.count(WORD_SLOT) == 1 and len(BLANK.findall(text)) == 1
+
+
 @dataclass(frozen=True)
 class EncodedBlank:
     """A pattern as token ids, special tokens included.

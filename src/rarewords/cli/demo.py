@@ -30,6 +30,7 @@ def demo(
     from rarewords.lm import LanguageModel
     from rarewords.probe.dataset import Dataset
     from rarewords.probe.evaluate import evaluate
+    from rarewords.teaching.settings import TeachSettings
     from rarewords.teaching.teach import teach
     from rarewords.vectors import read_words
 
@@ -40,8 +41,9 @@ def demo(
             pieces = " ".join(lm.piece_strings(lm.pieces(words[0])))
             typer.echo(f"The bundled model reads rare words in pieces ({words[0]}: {pieces}).")
             typer.echo(f"Teaching it {len(words)} of them, at most 20 sentences of Wikipedia each …")
+        settings = TeachSettings(question="a <W> is a kind of _.")
         folder = out or Path(temporary) / "taught"
-        taught = teach([data / "text.txt"], folder, words=words, model=lm, workers=1)
+        taught = teach([data / "text.txt"], folder, words=words, model=lm, workers=1, settings=settings)
         asked = Dataset(tuple(entry for entry in Dataset.load() if entry.word.text in set(words)), "the demo")
         before, after = evaluate(lm, asked), evaluate(LanguageModel.from_pretrained(folder), asked)
     if as_json:

@@ -50,6 +50,14 @@ def teach(
     rule: Annotated[
         str | None, options.advanced(metavar="RULE", help="What counts as a word: `english` or `any`.")
     ] = None,
+    question: Annotated[
+        str | None,
+        options.advanced(
+            metavar="TEXT",
+            help="Ask this about each word in the report: `a <W> treats _`. By default a "
+            "question that suits how the text uses the word.",
+        ),
+    ] = None,
     settings: options.SettingsFile = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Say what would be taught and how long it would take; do nothing.")
@@ -72,6 +80,7 @@ def teach(
     from rarewords.vectors import read_words
 
     changes = {"contexts": contexts, "min_count": min_count, "top": top, "slash": slash, "rule": rule}
+    changes["question"] = question
     work: Callable[..., Plan | Taught] = plan_teaching if plan else teach_words
     done = work(
         options.all_texts(texts, text, required=False),
@@ -107,20 +116,22 @@ def print_taught(taught: Taught, *, shown: int = _SHOWN, place: str | None = Non
     from rarewords.report.tables import figure
     from rarewords.teaching.clutter import summary
     from rarewords.teaching.outcome import fell_line
+    from rarewords.teaching.questions import as_title
 
     answered = any(one.before for one in taught.words)  # by masked LMs only
     headings = ("word", "before", "after") if answered else ("word",)
-    columns = [Column(heading, overflow="fold") for heading in headings]
-    verdicts, title = Column("verdict"), "a … is a kind of _" if answered else None
-    table = Table(*columns, verdicts, title=title, title_justify="left")
+    tables: dict[str, Table] = {}
     kept = {one.word for one in taught.words}
     everything = {one.word: one for one in [*taught.words, *taught.worse]}
     for one in sorted(everything.values(), key=lambda one: -one.count)[:shown]:
         verdict = one.verdict if one.probability is None else f"{one.verdict}, p = {one.probability:.2f}"
         name = one.word if one.word in kept else f"{one.word} (left alone)"
         answers = [", ".join(one.before[:3]), ", ".join(one.after[:3])] if answered else []
-        table.add_row(name, *answers, verdict)
-    Console().print(table)
+        columns = [Column(heading, overflow="fold") for heading in headings]
+        title = as_title(one.question) if answered else None
+        table = Table(*columns, "verdict", title=title, title_justify="left")
+        tables.setdefault(one.question, table).add_row(name, *answers, verdict)
+    Console().print(*tables.values())
     number = "one more word" if len(kept) == 1 else f"{len(kept):,} more words"
     typer.echo(f"{place or taught.folder}: {taught.model} with {number}")
     typer.echo("Verdicts: " + ", ".join(f"{number:,} {name}" for name, number in taught.verdicts.items()))

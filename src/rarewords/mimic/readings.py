@@ -67,6 +67,15 @@ class KnownWords:
         unit: Tensor = centred / centred.norm(dim=1, keepdim=True).clamp_min(1e-9)
         return unit
 
+    def nearest(self, vectors: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """The token ids of the known words nearest to each vector, seen from the mean, and their cosines.
+
+        *Shapes:* (n, dim) -> (n, count), (n, count)
+        """
+        cosines = self.directions(vectors) @ self.directions(self.embeddings).T
+        best = cosines.topk(min(count, len(self.ids)), dim=1)
+        return self.ids[best.indices], best.values
+
     def at(self, directions: Tensor, scale: float) -> Tensor:
         """Vectors in these directions, at ``scale`` times the spread from the mean. *Shape:* (n, dim)"""
         lengths = directions.norm(dim=1, keepdim=True).clamp_min(1e-9)

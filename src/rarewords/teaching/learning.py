@@ -21,6 +21,7 @@ from rarewords.teaching.answers import ask_about
 from rarewords.teaching.judge import Judgement, Made, judge
 from rarewords.teaching.learners import AnyLearner, TransportedLearner
 from rarewords.teaching.outcome import Learned
+from rarewords.teaching.questions import Shown, show_words
 from rarewords.teaching.rule import Signs
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import Split
@@ -53,7 +54,7 @@ def learn(
             part = splits[start : start + size]
             key = key_of(lm.fingerprint, learner.key, [asdict(split) for split in part])
             made = _unpack(part, stages.arrays("vectors", key, partial(_make, lm, learner, part)))
-            key = key_of(key, settings.neighbours, settings.slash)
+            key = key_of(key, settings.neighbours, settings.slash, settings.question)
             learned += map(
                 Learned.from_json, stages.json("judged", key, partial(_judge, lm, learner, made, settings))
             )
@@ -112,8 +113,7 @@ def _unpack(part: Sequence[Split], arrays: Mapping[str, np.ndarray]) -> list[Mad
 def _judge(
     lm: LanguageModel, learner: AnyLearner, made: Sequence[Made], settings: TeachSettings
 ) -> list[dict[str, Any]]:
-    before: Sequence[tuple[str, ...]] = [()] * len(made)
-    after = before
+    shown = [Shown("", (), ())] * len(made)
     judged: list[Judgement | None] = [None] * len(made)
     if isinstance(learner, TransportedLearner):
         judged = judge_on_target(lm, learner.reader, made, slash=settings.slash)
@@ -121,7 +121,8 @@ def _judge(
         known, words = KnownWords.of(lm), [one.split.word for one in made]
         vectors = np.stack([one.vector for one in made])
         old, new = ask_about(lm, known, words), ask_about(lm, known, words, vectors, slash=settings.slash)
-        before, after = old.shown, new.shown
+        sentences = [one.split.contexts for one in made]
+        shown = show_words(lm, words, vectors, sentences, slash=settings.slash, question=settings.question)
         judged = judge(lm, made, neighbours=settings.neighbours, slash=settings.slash)
         if settings.slash and isinstance(learner, WordLearner):  # which the rule was fitted for
             towards = known.directions(torch.from_numpy(vectors))[:, None]
@@ -138,9 +139,10 @@ def _judge(
                 count=one.split.count,
                 contexts=one.contexts,
                 context_share=round(one.context_share, 6),
-                before=before[row],
-                after=after[row],
+                before=shown[row].before,
+                after=shown[row].after,
                 judgement=judgement,
+                question=shown[row].question,
             )
         )
         for row, (one, judgement) in enumerate(zip(made, judged, strict=True))

@@ -15,6 +15,7 @@ from rarewords.models import Kind
 from rarewords.report.tables import figure, markdown_table, relation_title
 from rarewords.teaching.clutter import summary
 from rarewords.teaching.judge import Judgement, Probed
+from rarewords.teaching.questions import as_title
 from rarewords.teaching.rule import Signs
 from rarewords.teaching.settings import TeachSettings
 from rarewords.vectors import WordVectors
@@ -32,9 +33,10 @@ class Learned:
 
     :param contexts: the number of contexts its vector was made from.
     :param context_share: how much of the vector comes from the contexts; the rest comes from the spelling.
-    :param before: the model's first answers to ``a <W> is a kind of _.`` with the word's pieces.
+    :param before: the model's first answers to ``question`` with the word's pieces.
     :param after: the same with its vector.
     :param judgement: None if nothing could be held out.
+    :param question: see :class:`.questions.Shown`.
     """
 
     word: str
@@ -44,6 +46,7 @@ class Learned:
     before: tuple[str, ...]
     after: tuple[str, ...]
     judgement: Judgement | None
+    question: str = ""
 
     @property
     def worse(self) -> bool:
@@ -225,14 +228,33 @@ def _words(taught: Taught) -> str:
         chance = "–" if word.probability is None else f"{word.probability:.2f}"
         answers = [", ".join(one[:3]).replace("|", "\\|") for one in (word.before, word.after)]
         rows.append(
-            [word.word, *answers, word.verdict, f"{word.count:,}", f"{word.contexts:,}", gain, chance]
+            [
+                word.word,
+                f"`{as_title(word.question)}`",
+                *answers,
+                word.verdict,
+                f"{word.count:,}",
+                f"{word.contexts:,}",
+                gain,
+                chance,
+            ]
         )
-    headings = ["word", "before", "after", "verdict", "count", "contexts", "held-out gain", "helps, p"]
-    table = markdown_table(headings, rows, left=4)
+    headings = [
+        "word",
+        "question",
+        "before",
+        "after",
+        "verdict",
+        "count",
+        "contexts",
+        "held-out gain",
+        "helps, p",
+    ]
+    table = markdown_table(headings, rows, left=5)
     more = f"\n… and {len(taught.words) - _ROWS:,} more.\n" if len(taught.words) > _ROWS else ""
     about = (
-        "Answers to `a … is a kind of _`; the gain is that of the log-probability above with its standard "
-        "error, p the probability that the word is understood better now."
+        "Before and after are the first answers to the question. The gain is that of the log-probability "
+        "above with its standard error, p the probability that the word is understood better now."
     )
     return f"## Each word\n\n{about}\n\n{table}{more}"
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from rarewords.corpus.settings import WordRule
 from rarewords.errors import InputError
+from rarewords.tokens import is_pattern
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,8 @@ class TeachSettings:
     :param neighbours: mask at most this many neighbours of the word in each held-out context.
     :param keep_all: also teach words whose vector does worse than their pieces.
     :param predictable: let the model answer with the new words.
+    :param question: what each word is asked, with ``<W>`` for the word and ``_`` for the blank, instead of a
+        question that suits how the text uses it (see :mod:`.questions`).
     :param rule: what counts as a word of the text. By default ``any`` if a list of words is given, because
         the list decides, otherwise ``english``.
     """
@@ -36,12 +39,15 @@ class TeachSettings:
     keep_all: bool = False
     predictable: bool = False
     rule: WordRule | None = None
+    question: str | None = None
 
     def __post_init__(self) -> None:
         if self.below is not None and self.below < 2:
             raise InputError(f"below must be 2 or more, not {self.below}")
         if self.rule not in (None, "english", "any"):
             raise InputError(f"rule must be english or any, not {self.rule!r}")
+        if self.question is not None and not is_pattern(self.question):
+            raise InputError(f"a question needs one <W> and one _: 'a <W> treats _', not {self.question!r}")
         for name in ("min_count", "top", "contexts", "held_out", "neighbours"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be 1 or more, not {getattr(self, name)}")

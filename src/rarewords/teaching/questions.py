@@ -1,0 +1,185 @@
+"""What is shown about a word: answers to a question that suits how the text uses it.
+
+The use is decided by what stands before and after the word in its sentences:
+
+========== =============================================================== ==========================
+use        what speaks for it                                              the question
+========== =============================================================== ==========================
+name       a capital inside the sentence, in most of its sentences         ``<W> is the name of a _.``
+verb       *to*, *will*, *can*, *must* … before it                         ``to <W> is to _.``
+plural     an ending -s, and seldom *a*, *each* … before or *is* behind it ``<W> are a kind of _.``
+adjective  *very*, *more*, *is*, *was* … before it, or a noun behind it;   ``it is <W> and _.``
+           an ending such as -al, -ic, -ous
+noun       everything else                                                 ``a <W> is a kind of _.``
+========== =============================================================== ==========================
+
+The words that decide are English. Of text in another language, the known words nearest to the vector are
+shown instead of an answer to a sentence that the model cannot read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+
+from rarewords.lm import LanguageModel, Query
+from rarewords.mimic.masked import find_word
+from rarewords.mimic.readings import KnownWords
+from rarewords.tokens import WORD_SLOT
+
+Use = Literal["noun", "plural", "adjective", "verb", "name"]
+QUESTIONS: dict[Use, str] = {
+    "noun": "a <W> is a kind of _.",
+    "plural": "<W> are a kind of _.",
+    "adjective": "it is <W> and _.",
+    "verb": "to <W> is to _.",
+    "name": "<W> is the name of a _.",
+}
+_ANSWERS = 5
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+_BEFORE, _AFTER = re.compile(r"(\w+) $"), re.compile(r" (\w+)")
+_ADJECTIVE = re.compile("(?:al|ic|ous|ive|ful|ary|ar|ent|ant|ble|less|ish|ile|ose|oid|ed|ing)$")
+_INSIDE = re.compile(r"[\w,;] $")  # what stands before a word that does not begin a sentence or a quotation
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_TO = _set("to will would can could may might must should shall cannot")
+_MANY = _set("these those many few several both two three four five six various numerous")
+_DEGREE = _set("very more most less so too quite rather extremely highly")
+_BE = _set("is are was were be been being became become remained seemed")
+_ARE, _IS = _set("are were have do"), _set("is was has does")
+_ONE = _set("a an each every one this another")
+_ARTICLE = _set("a an the this that each every its his her their our my another any no")
+_PREPOSITION = _set("of in on with by from for between into")
+# Behind a noun phrase, not inside one.
+_FUNCTION = _TO | _BE | _ARE | _IS | _PREPOSITION
+_FUNCTION |= _set(
+    "at onto over under through during after before about as and or but than that which who whom"
+)
+_FUNCTION |= _set("whose where when while if because had did not it he she they we you i also only the a an")
+# Frequent in any English text; one word in five is one of them, and hardly any in other languages.
+_ENGLISH = _set("the of and to is that with for by from it this are which were been has")
+_ENGLISH_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The first answers to a question about a word, with its pieces and with its vector.
+
+    :param question: if empty, ``before`` holds the pieces and ``after`` the nearest known words.
+    """
+
+    question: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+def show_words(
+    lm: LanguageModel,
+    words: Sequence[str],
+    vectors: np.ndarray,
+    contexts: Sequence[Sequence[str]],
+    *,
+    slash: bool = False,
+    question: str | None = None,
+) -> list[Shown]:
+    """What to show about each word.
+
+    :param vectors: *Shape:* (words, dim)
+    :param contexts: some sentences of each word.
+    :param question: the user's own, with ``<W>`` and ``_``, instead of one picked by the word's use.
+    """
+    if question is None and not is_english([sentence for own in contexts for sentence in own]):
+        return _nearest(lm, words, vectors)
+    uses = [use_of(word, own, lower_case=lm.lower_case) for word, own in zip(words, contexts, strict=True)]
+    asked = [question or QUESTIONS[use] for use in uses]
+    patterns = [with_article(one, word) for one, word in zip(asked, words, strict=True)]
+    before = [Query(pattern, word) for pattern, word in zip(patterns, words, strict=True)]
+    after = [
+        Query(pattern, word, vector, slash)
+        for pattern, word, vector in zip(patterns, words, vectors, strict=True)
+    ]
+    answers = lm.fill([*before, *after], top_k=_ANSWERS)
+    found = [tuple(answers.words(row)) for row in range(2 * len(words))]
+    return [Shown(one, found[row], found[row + len(words)]) for row, one in enumerate(asked)]
+
+
+def with_article(question: str, word: str) -> str:
+    """The question with *an* before a word that begins with a vowel.
+
+    >>> with_article("a <W> is a kind of _.", "onion")
+    'an <W> is a kind of _.'
+    """
+    vowel = word[:1].lower() in tuple("aeiou")
+    return re.sub(rf"\b([Aa]) {WORD_SLOT}", rf"\1n {WORD_SLOT}", question) if vowel else question
+
+
+def as_title(question: str) -> str:
+    """The question above a table of several words: ``a … is a kind of _``."""
+    return question.replace(WORD_SLOT, "…").rstrip(". ") if question else "pieces; nearest known words"
+
+
+def is_english(sentences: Sequence[str]) -> bool:
+    """Whether at least one word in twenty is one of the most frequent English function words."""
+    words = [word for sentence in sentences for word in _WORD.findall(sentence.lower())]
+    return sum(word in _ENGLISH for word in words) >= _ENGLISH_SHARE * len(words)
+
+
+def use_of(word: str, sentences: Sequence[str], *, lower_case: bool = True) -> Use:
+    """How sentences use a word; see the table above.
+
+    >>> use_of("kumquats", ["He ate two kumquats.", "Many kumquats grow here."])
+    'plural'
+    """
+    plural = word.endswith("s") and not word.endswith(("ss", "us", "is"))
+    seen: Counter[str] = Counter()
+    for sentence in sentences:
+        found = find_word(word, sentence, lower_case=lower_case)
+        if found is None:
+            continue
+        start, end = found
+        spelled, left = sentence[start:end], sentence[:start]
+        if _INSIDE.search(left):
+            seen["capital" if spelled[:1].isupper() and not spelled.isupper() else "small"] += 1
+        preceding, following = _BEFORE.search(left.lower()), _AFTER.match(sentence[end:].lower())
+        before, after = preceding[1] if preceding else "", following[1] if following else ""
+        ends = not after or after in _FUNCTION  # behind the word, its phrase or the sentence ends
+        if plural:  # an article tells nothing: "the planets"
+            seen["noun"] += before in _ONE or after in _IS
+            seen["plural"] += before in _MANY or before.isdigit() or after in _ARE
+        elif before in _TO:
+            seen["verb"] += 1
+        elif before in _DEGREE | _BE:
+            seen["predicate"] += 1
+        elif before in _ARTICLE or (before in _PREPOSITION and ends):
+            seen["noun" if ends else "modifier"] += 1
+    if seen["capital"] > seen["small"]:
+        return "name"
+    if plural:
+        return "noun" if seen["noun"] > seen["plural"] else "plural"
+    if seen["verb"] > seen["noun"] + seen["predicate"] + seen["modifier"]:
+        return "verb"
+    # A noun stands before another noun as well; it seldom has such an ending or follows "is" or "very" twice.
+    likely = seen["predicate"] > 1 or _ADJECTIVE.search(word)
+    if likely and seen["predicate"] + seen["modifier"] > seen["noun"]:
+        return "adjective"
+    return "noun"
+
+
+def _nearest(lm: LanguageModel, words: Sequence[str], vectors: np.ndarray) -> list[Shown]:
+    known = KnownWords.of(lm)
+    ids, _ = known.nearest(torch.from_numpy(vectors), _ANSWERS)
+    pieces = lm.tokens.pieces_of(words)
+    return [
+        Shown("", tuple(lm.piece_strings(own)), tuple(lm.tokens.text_of(near)))
+        for own, near in zip(pieces, ids.tolist(), strict=True)
+    ]
