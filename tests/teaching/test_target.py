@@ -165,7 +165,7 @@ def test_a_causal_lm_is_taught_whole(taught_causal, causal, lm):
     assert [one.word for one in taught_causal.words] == WORDS
     assert all(one.judgement.contexts > 1 for one in taught_causal.words)
     new = LanguageModel.from_pretrained(taught_causal.folder, device="cpu", kind="causal")
-    old = LanguageModel.from_pretrained(causal, kind="causal")
+    old = LanguageModel.from_pretrained(causal, device="cpu", kind="causal")
     assert len(new.pieces("blimpet")) == 1
     spread = Transport.fit(lm, old).target
     row = new.embeddings[new.pieces("blimpet")[0]]
