@@ -1,6 +1,6 @@
 """Teaching invented words: hypernym MRR and share among the first three answers, before and after.
 
-    PYTHONPATH=src python benchmarks/bench_teach.py [--model default] [--slash] [--keep-all] [--json FILE]
+    PYTHONPATH=src python benchmarks/bench_teach.py [--model default] [--replace] [--keep-all] [--json FILE]
 
 Thirty invented words (tests/data/invented) with 12 or 13 contexts each are taught as a user would. The model
 is then asked about each with WNLaMPro's hypernym patterns; the rank of a word is the best over its patterns.
@@ -24,7 +24,6 @@ from rarewords.probe.dataset import AnnotatedWord, Dataset, Entry
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.probe.result import ProbeResult
 from rarewords.teaching.settings import TeachSettings
-from rarewords.vectors import WordVectors
 
 DATA = Path(__file__).parent.parent / "tests" / "data" / "invented"
 
@@ -45,13 +44,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--model", default="default")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--slash", action="store_true", help="write the tokens behind the words")
+    parser.add_argument("--replace", action="store_true", help="one token per word instead of both")
     parser.add_argument("--keep-all", action="store_true", help="also words that do worse than their pieces")
     parser.add_argument("--json", type=Path, help="write the figures there")
     parser.add_argument("--show", action="store_true", help="the answers for every word")
     chosen = parser.parse_args()
     data = entries()
-    settings = TeachSettings(slash=chosen.slash, keep_all=chosen.keep_all)
+    settings = TeachSettings(slash=not chosen.replace, keep_all=chosen.keep_all)
     lm = LanguageModel.from_pretrained(chosen.model, device=chosen.device)
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
@@ -66,7 +65,7 @@ def main() -> None:
         seconds = time.perf_counter() - started
         after_lm = LanguageModel.from_pretrained(Path(folder) / "taught", device=chosen.device)
     before = evaluate(lm, data, EvalSettings())
-    after = _after(after_lm, data, [one.word for one in taught.words], slash=chosen.slash)
+    after = evaluate(after_lm, data, EvalSettings())
     report: dict[str, Any] = {
         "model": taught.model,
         "settings": asdict(settings),
@@ -87,15 +86,6 @@ def main() -> None:
     print(json.dumps(report, indent=1))
     if chosen.json:
         chosen.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
-
-
-def _after(lm: LanguageModel, data: Dataset, words: list[str], *, slash: bool) -> ProbeResult:
-    """Ask the taught model, with plain text or with `word / <word>`."""
-    if not slash:
-        return evaluate(lm, data, EvalSettings())
-    rows = [lm.tokenizer.convert_tokens_to_ids(f"<{word}>") for word in words]
-    vectors = WordVectors(words, lm.embeddings[rows].float().cpu().numpy())
-    return evaluate(lm, data, EvalSettings(method="vectors", slash=True), vectors=vectors)
 
 
 def _figures(data: Dataset, before: ProbeResult, after: ProbeResult, subset: str) -> dict[str, float]:

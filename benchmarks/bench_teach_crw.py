@@ -38,6 +38,7 @@ def main() -> None:
     parser.add_argument("--frequency", nargs="*", default=["rare", "medium"], help="rare, medium, frequent")
     parser.add_argument("--limit", type=int, default=200)
     parser.add_argument("--keep-all", action="store_true")
+    parser.add_argument("--replace", action="store_true", help="one token per word instead of both")
     parser.add_argument("--json", type=Path, help="write the figures there")
     chosen = parser.parse_args()
     if not chosen.text and chosen.corpus is None:
@@ -45,7 +46,7 @@ def main() -> None:
         return
     lm = LanguageModel.from_pretrained(chosen.model, device=chosen.device)
     dataset = Dataset.load()
-    settings = TeachSettings(keep_all=chosen.keep_all)
+    settings = TeachSettings(slash=not chosen.replace, keep_all=chosen.keep_all)
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(
             chosen.corpus

@@ -54,7 +54,7 @@ def test_every_architecture_reads_pieces_and_vector(architecture, words, tmp_pat
     # In two goes: the second renews the rules of the first.
     inject(model, tokenizer, vectors.subset(words[:5]), slash=True)
     inject(model, tokenizer, vectors.subset(words[5:]), slash=True)
-    save_folder(model, tokenizer, tmp_path / "taught", card="# taught")
+    save_folder(model, tokenizer, tmp_path / "taught", base="default", card="# taught")
     model = AutoModelForMaskedLM.from_pretrained(tmp_path / "taught")
     after = LanguageModel(model, AutoTokenizer.from_pretrained(tmp_path / "taught"))
 

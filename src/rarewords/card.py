@@ -35,15 +35,10 @@ def model_card(
 ) -> str:
     """The card: what the folder is, which words it was taught with which settings, and how to load it."""
     words = sorted(ids)
-    example = words[0] if words else "word"
     shown = ", ".join(words[:_WORDS_SHOWN])
     rest = f" … and {len(words) - _WORDS_SHOWN} more" if len(words) > _WORDS_SHOWN else ""
-    use = (
-        f"Write the word, a slash and its token: `{example} / <{example}>`."
-        if slash
-        else "Write the words as usual; each is one token with its own vector."
-    )
-    answers = "may answer with them" if predictable else "never answers with them"
+    read = "its pieces, a slash and a token with its own vector" if slash else "one token with its own vector"
+    answers = "may answer with them" if predictable else "does not have them among its first hundred answers"
     library, task, loading = _KINDS[kind]
     base_line = f"base_model: {base}\n" if "/" in base and not base.startswith(("/", ".")) else ""
     return f"""---
@@ -53,10 +48,9 @@ tags: [rarewords]
 {base_line}---
 # {base}, with {len(words):,} more {"word" if len(words) == 1 else "words"}
 
-This is `{base}` with {len(words):,} words added as whole tokens by rarewords. Text without these words is
-tokenized as before and gives the same outputs. The model reads the new words; it {answers}.
-
-{use}
+This is `{base}` with {len(words):,} words added by rarewords. Write them as usual; each is read as {read}.
+Text without these words is tokenized as before and gives the same outputs. The model reads the new words; it
+{answers}.
 
 ```python
 {loading}

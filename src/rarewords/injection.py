@@ -3,7 +3,7 @@
 Each word gets one added token, in place of its pieces or behind them, and its vector becomes the token's row
 of the input embeddings. Everything else stays as it was: other text, longer words included, tokenizes the
 same, existing rows keep their values, and the model does not predict a new word unless asked to, because its
-output bias is so low that its probability is exactly zero.
+output bias is far below that of the known words.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from rarewords.tokens import Tokens
 from rarewords.vectors import WordVectors
 
 EXISTING = ("refuse", "replace", "skip")
-# exp() of a logit this low is zero in float32, float16 and bfloat16, and the number itself fits in each.
-_NEVER = -1e4
+# How far the output bias of a new word lies below the mean of the others: enough to keep it out of the first
+# hundred answers (measured in docs/results/teach.md), and little enough for training to go on from there.
+_BELOW = 20.0
 _TRIED = 64  # tokens of a text that shows which words a causal LM does not say
 # A word must be one token in each of these surroundings.
 _SURROUNDINGS = ("{}", "a {} .", '"{}"', "({}),")
@@ -297,7 +298,7 @@ def _set_outputs(model: Any, vectors: WordVectors, ids: dict[int, int], predicta
     if bias is not None:
         old = torch.ones(len(bias), dtype=torch.bool)
         old[tokens] = False
-        bias[tokens] = bias[old].mean() if predictable else _NEVER
+        bias[tokens] = bias[old].mean() - (0.0 if predictable else _BELOW)
     _unshare_bias(model)
 
 

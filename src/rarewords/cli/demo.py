@@ -67,8 +67,8 @@ def demo(
         )
         typer.echo(f"{word:<13}{then:<31}{now if word in kept else 'left alone'}")
     typer.echo(
-        f"\n{len(kept)} words taught, {len(words) - len(kept)} left alone: held-out sentences read worse "
-        f"with a vector.\nMean reciprocal rank of a right answer, all {len(words)} words: "
+        f"\n{len(kept)} words taught, {len(words) - len(kept)} left alone because no gain is expected.\n"
+        f"Mean reciprocal rank of a right answer, all {len(words)} words: "
         f"{before.mrr:.3f} before, {after.mrr:.3f} after."
     )
     typer.echo("\nNow your own text:  rarewords teach FILES --out FOLDER")

@@ -26,7 +26,7 @@ def inject(
     ] = "refuse",
     slash: Annotated[
         bool,
-        typer.Option("--slash", help="Add tokens `<word>` to write behind the word: `kumquat / <kumquat>`."),
+        typer.Option("--slash", help="Keep the word's pieces and put its token behind them."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

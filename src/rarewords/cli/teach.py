@@ -45,7 +45,9 @@ def teach(
     ] = None,
     slash: Annotated[
         bool | None,
-        options.advanced("--slash", help="Add tokens to write behind the word: `kumquat / <kumquat>`."),
+        options.advanced(
+            "--slash/--replace", help="Pieces and vector side by side (default), or one token per word."
+        ),
     ] = None,
     rule: Annotated[
         str | None, options.advanced(metavar="RULE", help="What counts as a word: `english` or `any`.")

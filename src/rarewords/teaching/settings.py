@@ -13,8 +13,8 @@ from rarewords.tokens import is_pattern
 class TeachSettings:
     """Which words are taught, from how many contexts, and how the result is judged.
 
-    :param slash: add tokens ``<word>`` to be written behind the word, ``kumquat / <kumquat>``, instead of
-        turning each word into one token.
+    :param slash: read each word as its pieces and its vector, ``ku ##m ##qua ##t / <kumquat>``, instead of as
+        one token with its vector.
     :param below: teach only words that occur less often than this in the text.
     :param min_count: without a list of words: teach only words that occur at least this often.
     :param top: without a list of words: teach at most this many, those that lose most in pieces.
@@ -29,7 +29,7 @@ class TeachSettings:
         the list decides, otherwise ``english``.
     """
 
-    slash: bool = False
+    slash: bool = True
     below: int | None = None
     min_count: int = 4
     top: int = 1000

@@ -120,7 +120,7 @@ def _judgement(before: np.ndarray, after: np.ndarray) -> Judgement | None:
 
 
 def _held_out(target: LanguageModel, made: Sequence[Made], slash: bool) -> Iterator[HeldOut]:
-    mark = tuple(target.pieces("/")) if slash else None
+    mark = target.tokens.slash if slash else None
     before, after = target.tokens.special_tokens
     if target.kind == "causal":
         after = ()  # nothing is predicted behind the end of a text
