@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
 
-from rarewords.models import Kind
+from rarewords.models import BUNDLED_NAME, DEFAULT_MODEL, Kind
 from rarewords.vectors import WordVectors
 
 _WORDS_SHOWN = 200
@@ -32,15 +34,21 @@ def model_card(
     predictable: bool,
     slash: bool,
     kind: Kind = "masked",
+    folder: str | Path = "",
 ) -> str:
-    """The card: what the folder is, which words it was taught with which settings, and how to load it."""
+    """The card: what the folder is, which words it was taught with which settings, and how to load it.
+
+    :param folder: the base model's own; licence, language and base model of its card are passed on.
+    """
     words = sorted(ids)
     shown = ", ".join(words[:_WORDS_SHOWN])
     rest = f" … and {len(words) - _WORDS_SHOWN} more" if len(words) > _WORDS_SHOWN else ""
     read = "its pieces, a slash and a token with its own vector" if slash else "one token with its own vector"
     answers = "may answer with them" if predictable else "does not have them among its first hundred answers"
     library, task, loading = _KINDS[kind]
-    base_line = f"base_model: {base}\n" if "/" in base and not base.startswith(("/", ".")) else ""
+    base_line = _inherited(folder)
+    if "base_model:" not in base_line and "/" in base and not base.startswith(("/", ".")):
+        base_line += f"base_model: {base}\n"
     return f"""---
 library_name: {library}
 pipeline_tag: {task}
@@ -66,3 +74,15 @@ Text without these words is tokenized as before and gives the same outputs. The 
 {json.dumps(vectors.settings, indent=1, sort_keys=True)}
 ```
 """
+
+
+def _inherited(folder: str | Path) -> str:
+    """The lines of a model's card that hold for what is made from it."""
+    bundled = files("rarewords") / "assets" / BUNDLED_NAME
+    card = (bundled if str(folder) == DEFAULT_MODEL else Path(folder)) / "README.md"
+    if not folder or not card.is_file():
+        return ""
+    header = card.read_text("utf-8").split("---\n")
+    lines = header[1].splitlines() if len(header) > 2 and not header[0] else []
+    names = ("license", "language", "base_model")
+    return "".join(f"{line}\n" for line in lines if line.startswith(names) and not line.endswith(":"))

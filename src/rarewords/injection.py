@@ -83,6 +83,9 @@ def inject(
         require_injectable(model, predictable=predictable)
 
     ids = _add_tokens(tokenizer, [words[row] for row in new], slash)
+    if ids and not hasattr(model.config, "rarewords_first_token"):  # for `rarewords forget`
+        model.config.rarewords_first_token = min(ids)
+        model.config.rarewords_rows = len(model.get_input_embeddings().weight)
     _grow(model, len(tokenizer))
     _set_rows(model, vectors, {**dict(zip(new, ids, strict=True)), **old_rows})
     _set_outputs(model, vectors, dict(zip(new, ids, strict=True)), predictable)
@@ -116,7 +119,8 @@ def inject_folder(
         language_model, tokenizer, vectors, predictable=predictable, existing=existing, slash=slash
     )
     if card is None:
-        card = model_card(str(model), vectors, injection.ids, predictable=predictable, slash=slash)
+        ids = injection.ids
+        card = model_card(str(model), vectors, ids, predictable=predictable, slash=slash, folder=model)
     save_folder(language_model, tokenizer, out, base=model, card=card)
     return injection
 

@@ -299,9 +299,8 @@ class LanguageModel:
         encoded = self.tokens.encode_blanks([q.pattern for q in queries], [q.word for q in queries])
         result = []
         for query, one in zip(queries, encoded, strict=True):
-            changed = (
-                one if query.vector is None else one.with_slot(self.tokens.slash if query.slash else None)
-            )
+            slash = self.tokens.slash if query.slash else None
+            changed = one if query.vector is None else one.with_slot(slash)
             if len(changed.ids) > self.max_length:
                 raise InputError(
                     f"{query.word!r} in {query.pattern!r} has {len(changed.ids)} tokens; "

@@ -54,7 +54,8 @@ def own_normalizer(tokenizer: Any) -> Any:
     first = _first_rule(normalizer)
     if first is None:
         return normalizer
-    return normalizers.Sequence([normalizer[place] for place in range(first)]) if first else None
+    own = [normalizer[place] for place in range(first)]
+    return normalizers.Sequence(own) if len(own) > 1 else own[0] if own else None
 
 
 def set_rules(tokenizer: Any, words: Sequence[str]) -> None:

@@ -63,6 +63,8 @@ class Tokens:
                 "save it as a fast tokenizer (a folder with tokenizer.json) first"
             )
         self.tokenizer = tokenizer
+        self.taught: frozenset[str] = frozenset()
+        """Words that a folder was taught, if this is its tokenizer as it was before."""
 
     @cached_property
     def lower_case(self) -> bool:

@@ -25,6 +25,7 @@ from rarewords.cli.scan import scan
 from rarewords.cli.serve import serve
 from rarewords.cli.teach import teach
 from rarewords.cli.wnlampro import app as wnlampro
+from rarewords.cli.words import forget, words
 from rarewords.errors import InputError
 from rarewords.files import LARGEST_NUMBER, explain_os_error
 
@@ -67,6 +68,8 @@ app.add_typer(corpus.app, name="corpus")
 app.add_typer(mimic.app, name="mimic")
 app.command("ask")(ask)
 app.command("inject")(inject)
+app.command("words")(words)
+app.command("forget")(forget)
 app.command("affected")(affected)
 app.command("demo")(demo)
 app.command("serve")(serve)

@@ -75,7 +75,8 @@ class Learned:
             signs = Signs(**judgement["signs"]) if judgement["signs"] else None
             judgement = Judgement(**{**judgement, "signs": signs})
         answers = {name: tuple(stored[name]) for name in ("before", "after")}
-        return cls(**{**stored, **answers, "judgement": judgement or None})
+        own = {name: value for name, value in stored.items() if name != "verdict"}
+        return cls(**{**own, **answers, "judgement": judgement or None})
 
 
 @dataclass(frozen=True)
@@ -168,8 +169,10 @@ class Taught:
 _ROWS = 200
 
 
-def teaching_card(taught: Taught, vectors: WordVectors, ids: Mapping[str, int]) -> str:
-    """The README.md of the folder."""
+def teaching_card(
+    taught: Taught, vectors: WordVectors, ids: Mapping[str, int], *, base: str | Path = ""
+) -> str:
+    """The README.md of the folder; ``base`` is the model's own folder, whose card may give a licence."""
     settings = taught.settings
     card = model_card(
         taught.model,
@@ -178,8 +181,16 @@ def teaching_card(taught: Taught, vectors: WordVectors, ids: Mapping[str, int]) 
         predictable=settings.predictable,
         slash=settings.slash,
         kind=taught.kind,
+        folder=base,
     )
-    sections = [card, _judged(taught), _probed(taught), _words(taught), _left_out(taught)]
+    sections = [
+        card,
+        f"Made by the learner: {taught.learner}.\n",
+        _judged(taught),
+        _probed(taught),
+        _words(taught),
+        _left_out(taught),
+    ]
     return "\n".join(section for section in sections if section)
 
 

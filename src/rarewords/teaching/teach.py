@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from rarewords.corpus.build import build
@@ -13,6 +13,7 @@ from rarewords.corpus.sources import find_sources, spool
 from rarewords.corpus.store import Store
 from rarewords.errors import HopelessError, InputError
 from rarewords.files import file_digest
+from rarewords.forget import REPORT, forget_everything, read_report, taught_tokens
 from rarewords.injection import inject, require_injectable, save_folder
 from rarewords.lm import LanguageModel
 from rarewords.models import DEFAULT_MODEL, load_pretrained, model_kind, shown_name
@@ -21,7 +22,7 @@ from rarewords.stages import Stages, key_of, require_free, work_beside
 from rarewords.teaching.judge import Probed, probe_words
 from rarewords.teaching.learners import learner_for
 from rarewords.teaching.learning import learn
-from rarewords.teaching.outcome import Taught, teaching_card
+from rarewords.teaching.outcome import Learned, Taught, teaching_card
 from rarewords.teaching.scan import choose_words
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import split_words
@@ -76,7 +77,8 @@ def teach(
                 f"none of the {len(chosen.counts)} words is expected to be understood better, so nothing was "
                 "taught; give more text, or set keep_all = true (--settings) to teach them anyway"
             )
-        name, words_kept = shown_name(lm.name), [one.word for one in kept]
+        name = read_report(lm.name).get("model") or shown_name(lm.name)
+        words_kept = [one.word for one in kept]
         made_from = {"model": name, "fingerprint": lm.fingerprint, "teaching": asdict(settings)}
         vectors = WordVectors(words_kept, lessons.vectors.subset(words_kept).matrix, made_from)
         taught = Taught(
@@ -115,6 +117,13 @@ def open_model(
         else LanguageModel.from_pretrained(model, device=device, kind=model_kind(model))
     )
     require_injectable(lm.model, predictable=settings.predictable)
+    taught = taught_tokens(lm.model, lm.tokenizer)
+    if taught:
+        # The model as it was learns the new words, so that two goes equal one.
+        own, tokenizer = load_pretrained(lm.name, lm.kind)
+        forget_everything(own, tokenizer)
+        lm = LanguageModel(own.to(device=lm.device, dtype=lm.dtype), tokenizer, name=lm.name, kind=lm.kind)
+        lm.tokens.taught = frozenset(taught)
     return lm
 
 
@@ -149,8 +158,12 @@ def open_store(
 def _save(lm: LanguageModel, vectors: WordVectors, taught: Taught) -> None:
     language_model, tokenizer = load_pretrained(lm.name, lm.kind)
     slash, predictable = taught.settings.slash, taught.settings.predictable
-    ids = inject(language_model, tokenizer, vectors, predictable=predictable, slash=slash).ids
-    card = teaching_card(taught, vectors, ids)
-    report = json.dumps(taught.as_json(), indent=1, ensure_ascii=False) + "\n"
-    more = {"teaching.json": report}
+    inject(language_model, tokenizer, vectors, predictable=predictable, slash=slash)
+    before = read_report(lm.name)
+    earlier = [*before.pop("earlier", ()), before] if before else []
+    known = tuple(Learned.from_json(word) for one in earlier for word in one["words"])
+    ids = taught_tokens(language_model, tokenizer)
+    card = teaching_card(replace(taught, words=(*known, *taught.words)), vectors, ids, base=lm.name)
+    report = {**taught.as_json(), "earlier": earlier}
+    more = {REPORT: json.dumps(report, indent=1, ensure_ascii=False) + "\n"}
     save_folder(language_model, tokenizer, taught.folder, base=lm.name, card=card, more=more)

@@ -1,0 +1,123 @@
+"""The words that a model folder was taught, and the folder without some of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+
+from rarewords.card import model_card
+from rarewords.errors import InputError
+from rarewords.files import read_json
+from rarewords.injection import inject, save_folder
+from rarewords.models import load_pretrained, model_kind
+from rarewords.rules import own_normalizer, words_with_rules
+from rarewords.vectors import WordVectors
+
+REPORT = "teaching.json"
+
+
+def taught_tokens(model: Any, tokenizer: Any) -> dict[str, int]:
+    """The words that a model was taught, with their tokens, in the order they were taught."""
+    first = getattr(model.config, "rarewords_first_token", None)
+    if first is None:
+        return {}
+    beside = {token: word for word, token in words_with_rules(tokenizer).items()}
+    added = sorted((token, name) for name, token in tokenizer.get_added_vocab().items() if token >= first)
+    return {beside.get(token, name): token for token, name in added}
+
+
+def read_report(folder: str | Path) -> dict[str, Any]:
+    """What ``teach`` wrote into a folder; empty if it was not made by ``teach``."""
+    path = Path(folder) / REPORT
+    return dict(read_json(path)) if path.is_file() else {}
+
+
+@dataclass(frozen=True)
+class TaughtWord:
+    """A word of a taught folder; of a word that was injected only the word itself is known."""
+
+    word: str
+    count: int
+    verdict: str
+    learner: str
+
+
+def taught_words(folder: str | Path) -> list[TaughtWord]:
+    """The words that a folder was taught, in the order they were taught."""
+    tokens = taught_tokens(*load_pretrained(folder, model_kind(folder)))
+    report = read_report(folder)
+    known = {
+        word["word"]: TaughtWord(word["word"], word["count"], word["verdict"], one["learner"])
+        for one in (*report.get("earlier", ()), report)
+        for word in one.get("words", ())
+    }
+    return [known.get(word, TaughtWord(word, 0, "not judged", "unknown")) for word in tokens]
+
+
+def forget_everything(model: Any, tokenizer: Any) -> None:
+    """Make a taught model and its tokenizer what they were before any word was taught."""
+    first, rows = model.config.rarewords_first_token, model.config.rarewords_rows
+    own = own_normalizer(tokenizer)
+    stored = json.loads(tokenizer.backend_tokenizer.to_str())
+    stored["normalizer"] = None if own is None else json.loads(own.__getstate__())
+    stored["added_tokens"] = [one for one in stored["added_tokens"] if one["id"] < first]
+    tokenizer._tokenizer = Tokenizer.from_str(json.dumps(stored))
+    if rows < len(model.get_input_embeddings().weight):
+        model.resize_token_embeddings(rows, mean_resizing=False)
+    del model.config.rarewords_first_token, model.config.rarewords_rows
+
+
+@torch.no_grad()
+def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[str]:
+    """Save a taught folder without some of its words, and give the words that are left.
+
+    These keep their vectors; their tokens move up.
+    """
+    model, tokenizer = load_pretrained(folder, model_kind(folder))
+    tokens, beside = taught_tokens(model, tokenizer), words_with_rules(tokenizer)
+    for word in words:
+        if word not in tokens:
+            raise InputError(f"{folder} was not taught {word!r}; `rarewords words {folder}` lists its words")
+    left = {word: token for word, token in tokens.items() if word not in set(words)}
+    kept = [layer[list(left.values())].clone() for layer in _layers(model)]
+    vectors = WordVectors(list(left), kept[0].float().cpu().numpy())
+    forget_everything(model, tokenizer)
+    now: list[int] = []
+    for slash, same in groupby(left, key=beside.__contains__):
+        now += inject(
+            model, tokenizer, vectors.subset(list(same)), predictable=True, slash=slash
+        ).ids.values()
+    for layer, rows in zip(_layers(model), kept, strict=True):
+        layer[now] = rows
+    report = _without(read_report(folder), set(words))
+    name = report.get("model", Path(folder).resolve().name)
+    card = model_card(
+        name, vectors, dict.fromkeys(left, 0), predictable=False, slash=bool(beside), folder=folder
+    )
+    more = {REPORT: json.dumps(report, indent=1, ensure_ascii=False) + "\n"} if report else {}
+    save_folder(model, tokenizer, out, base=folder, card=card, more=more)
+    return list(left)
+
+
+def _layers(model: Any) -> list[torch.Tensor]:
+    """The parameters that have a row for every token."""
+    output = model.get_output_embeddings()
+    found = [
+        model.get_input_embeddings().weight,
+        getattr(output, "weight", None),
+        getattr(output, "bias", None),
+    ]
+    return [layer for layer in found if layer is not None]
+
+
+def _without(report: dict[str, Any], words: set[str]) -> dict[str, Any]:
+    for one in (report, *report.get("earlier", ())):
+        one["words"] = [word for word in one.get("words", ()) if word["word"] not in words]
+    return report
