@@ -151,6 +151,17 @@ def test_the_ridge_is_least_squares_when_there_is_no_noise():
     assert torch.allclose(found, matrix, atol=0.02)
 
 
+def test_with_few_noisy_words_the_ridge_keeps_near_the_identity_and_does_better_than_it():
+    torch.manual_seed(0)
+    near_identity = torch.eye(40) + 0.1 * torch.randn(40, 40)
+    inputs, noise = torch.randn(2, 60, 40)
+    found, _, penalty = ridge(inputs, inputs @ near_identity + noise)
+    others = torch.randn(200, 40)
+    true = others @ near_identity
+    assert penalty >= 1
+    assert torch.cosine_similarity(others @ found, true).mean() > torch.cosine_similarity(others, true).mean()
+
+
 def test_half_the_matrix_lies_between_none_and_all_of_it(quick):
     none, half, whole = (
         torch.from_numpy(quick.with_settings(matrix=share, spelling=0.0).infer("blimpet", FRUIT).vector)

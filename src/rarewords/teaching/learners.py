@@ -24,7 +24,7 @@ from rarewords.stages import Stages, key_of
 from rarewords.transport import Transport
 
 # Two minutes for a model of 12 layers of 768 on two cores.
-FITTED_WORDS, FITTED_CONTEXTS = 1500, 4
+FITTED_WORDS, FITTED_CONTEXTS = 1000, 3
 _FEWEST_WORDS = 300
 _TITLE = "Learner"
 
