@@ -13,7 +13,7 @@ from statistics import fmean
 from rarewords.corpus.store import Store
 from rarewords.files import whole_file
 from rarewords.models import load_tokens
-from rarewords.probe.build import SHORTEST_CORRUPTED, BuildSettings
+from rarewords.probe.build import DEV_SHARE, SHORTEST_CORRUPTED, BuildSettings
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset, FrequencyBounds
 from rarewords.report.tables import markdown_table, relation_title
 
@@ -118,7 +118,7 @@ counts.
 - the counts of {words:,} words ({total:,} occurrences) in {source},
 - the {vocabulary:,} whole words of the model's vocabulary.
 
-Seed {settings.seed}; {settings.dev_share:.0%} of each relation is dev. Rare: below {bounds.medium}
+Seed {settings.seed}; {DEV_SHARE:.0%} of each relation is dev. Rare: below {bounds.medium}
 occurrences; medium: below {bounds.frequent}; frequent: from {bounds.frequent} on. The Zipf value of a
 word is log10 of its occurrences per billion words of the corpus. The {kept:,} corruptions
 are of words of at least {SHORTEST_CORRUPTED} letters; none of them is a word of WordNet or of

@@ -136,7 +136,5 @@ def test_a_tenth_of_each_relation_is_dev(built):
 def test_bad_settings_and_counts(wordnet, lm):
     with pytest.raises(InputError, match="negative"):
         BuildSettings(corruptions=-1)
-    with pytest.raises(InputError, match="between 0 and 1"):
-        BuildSettings(dev_share=2)
     with pytest.raises(InputError, match="lower-case"):
         build(wordnet, {"ДОМ": 3}, lm.whole_words)

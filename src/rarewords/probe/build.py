@@ -92,6 +92,7 @@ SENSES = 2
 HYPERNYM_DISTANCE, HYPERNYM_TARGETS = 3, (3, 20)
 COHYPONYM_UP, COHYPONYM_DOWN, COHYPONYM_TARGETS = 2, 4, (10, 50)
 SHORTEST_CORRUPTED = 4
+DEV_SHARE = 0.1
 
 _KEYWORD = re.compile(r"[a-z.-]+")
 _ATTEMPTS = 20
@@ -104,21 +105,15 @@ class BuildSettings:
 
     :param seed: of the split into dev and test and of the corruptions.
     :param corruptions: the number of corrupted words; fewer if the corpus has fewer frequent words.
-    :param dev_share: the share of each relation that becomes the development set.
     """
 
     seed: int = 0
     corruptions: int = 2880
-    dev_share: float = 0.1
     bounds: FrequencyBounds = field(default_factory=FrequencyBounds)
 
     def __post_init__(self) -> None:
         if self.corruptions < 0:
             raise InputError(f"the number of corruptions cannot be negative: {self.corruptions}")
-        if not 0 <= self.dev_share <= 1:
-            raise InputError(
-                f"the share of the development set must be between 0 and 1, not {self.dev_share}"
-            )
 
 
 def build(
@@ -250,7 +245,7 @@ class _Builder:
 
     def _dev_part(self, relation: str, words: Iterable[str]) -> set[str]:
         shuffled = sorted(words, key=lambda word: (self._chance("split", relation, word), word))
-        return set(shuffled[: round(len(shuffled) * self.settings.dev_share)])
+        return set(shuffled[: round(len(shuffled) * DEV_SHARE)])
 
     def _chance(self, *purpose: object) -> int:
         """A random number that depends only on the seed and on its purpose."""

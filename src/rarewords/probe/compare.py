@@ -39,9 +39,9 @@ class Difference:
     losses: int
     p_value: float
 
-    def significant(self, level: float = 0.05) -> bool:
-        """Whether the binomial test rejects that the two are equal."""
-        return self.p_value < level
+    def significant(self) -> bool:
+        """Whether the binomial test rejects that the two are equal, at the level of 5 %."""
+        return self.p_value < 0.05
 
 
 def compare_values(result: np.ndarray, baseline: np.ndarray, *, samples: int = 2000) -> Difference:

@@ -81,17 +81,6 @@ class Entry:
         """How often the keyword occurs in the corpus."""
         return self.word.count
 
-    @property
-    def contains_a_target(self) -> bool:
-        """Whether a target can be read off the keyword, as *berry* can be read off *blackberry*.
-
-        Targets of one or two letters do not count: *water* contains *a* and *t* by accident. Nor does a
-        corruption, which keeps most of its target's letters by construction.
-        """
-        return self.relation != "corruption" and any(
-            len(target.text) > 2 and target.text in self.word.text for target in self.targets
-        )
-
     def __str__(self) -> str:
         return "\t".join([self.id, self.subset, str(self.word), self.relation, *map(str, self.targets)])
 

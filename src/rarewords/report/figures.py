@@ -20,6 +20,7 @@ from rarewords.report.tables import METRIC_TITLES, relation_title
 
 # Colours of different lightness, which survive a grey printer; one mark for each.
 COLOURS = ("#1b3a5c", "#c8553d", "#2f8f6b", "#8a5fa8", "#c99a2e", "#5b8fb9", "#7a7a7a")
+_HIGHEST_COUNT = 13  # as a power of two
 MARKS = ("o", "^", "s", "D", "v", "P", "X")
 STYLE = {
     "font.family": "DejaVu Sans",
@@ -55,8 +56,8 @@ class HeatMap:
         return shares
 
 
-def heat_map(result: ProbeResult, relation: str = "cohyponym", highest_count: int = 13) -> HeatMap:
-    """Ranks and counts in intervals that double: counts (2^(j-1), 2^j] up to 2^highest_count.
+def heat_map(result: ProbeResult, relation: str = "cohyponym") -> HeatMap:
+    """Ranks and counts in intervals that double: counts (2^(j-1), 2^j] up to 2^13.
 
     Higher counts are in the last column, entries without a rank in the last row.
     """
@@ -65,7 +66,7 @@ def heat_map(result: ProbeResult, relation: str = "cohyponym", highest_count: in
         raise InputError(f"{result.label!r} has no entries of the relation {relation}")
     counts, ranks = result.count[chosen], result.rank[chosen]
     rows = math.ceil(math.log2(result.depth)) + 2
-    columns = highest_count + 2
+    columns = _HIGHEST_COUNT + 2
     row = np.where(ranks > 0, np.ceil(np.log2(np.maximum(ranks, 1))).astype(int), rows - 1)
     column = np.minimum(np.ceil(np.log2(np.maximum(counts, 1))).astype(int), columns - 1)
     cells = np.zeros((rows, columns), dtype=int)

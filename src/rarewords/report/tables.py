@@ -53,11 +53,11 @@ def comparison_table(comparison: Comparison) -> str:
     return markdown_table(["relation", "result", *titles], rows, left=2)
 
 
-def difference_table(comparison: Comparison, metric: str = "mrr") -> str:
-    """How each result differs from the first: difference, bootstrap interval, wins, losses and p."""
+def difference_table(comparison: Comparison) -> str:
+    """How the MRR of each result differs from the first: bootstrap interval, wins, losses and p."""
     rows = []
     for cell in comparison.cells:
-        for label, found in zip(comparison.labels[1:], cell.differences[metric], strict=True):
+        for label, found in zip(comparison.labels[1:], cell.differences["mrr"], strict=True):
             rows.append(
                 [
                     relation_title(cell.relation),
@@ -69,8 +69,7 @@ def difference_table(comparison: Comparison, metric: str = "mrr") -> str:
                     f"{found.p_value:.3f}" if found.p_value >= 0.001 else "<0.001",
                 ]
             )
-    title = f"Δ {METRIC_TITLES[metric]}"
-    header = ["relation", "frequency", "result", title, "95 % interval", "better / worse", "p"]
+    header = ["relation", "frequency", "result", "Δ MRR", "95 % interval", "better / worse", "p"]
     return markdown_table(header, rows, left=3)
 
 
