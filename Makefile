@@ -20,6 +20,13 @@ demo: $(SETUP)
 test: $(SETUP) lint
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --max-worker-restart 4
 
+# The suite with the lowest version of every dependency, in an environment of its own.
+test-lowest:
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/pip install --quiet --disable-pip-version-check torch==2.13.0
+	.venv-lowest/bin/pip install --quiet --disable-pip-version-check -c constraints-lowest.txt -e '.[dev]'
+	.venv-lowest/bin/python -m pytest -n auto --dist loadfile --max-worker-restart 4
+
 # Damaged files of every kind, drawn at random; the suite tries a few, always the same.
 EXAMPLES ?= 10000
 fuzz: $(SETUP)
@@ -38,4 +45,4 @@ bench: $(SETUP)
 	for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf .venv build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-lowest build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
