@@ -93,7 +93,8 @@ def find_word(word: str, sentence: str, *, lower_case: bool) -> tuple[int, int] 
         if text[start:end] == wanted:
             return start, end
     # A phrase, or a word that our splitting cuts differently: anywhere that is not inside another word.
-    inside = re.search(rf"(?<![^\W_]){re.escape(wanted)}(?![^\W_])", text)
+    parts = r"\s+".join(map(re.escape, wanted.split()))
+    inside = re.search(rf"(?<![^\W_]){parts}(?![^\W_])", text) if parts else None
     return inside.span() if inside else None
 
 

@@ -28,6 +28,7 @@ from rarewords.injection import unfit_words
 from rarewords.models import DEFAULT_MODEL, load_tokens, shown_name
 from rarewords.progress import progress
 from rarewords.teaching.clutter import clutter
+from rarewords.teaching.phrases import phrase_contexts
 from rarewords.teaching.settings import TeachSettings
 from rarewords.tokens import Tokens
 
@@ -204,7 +205,10 @@ def choose_words(
         wanted = {word.word: word.count for word in worth}
     else:
         known = dict(zip(names, counts.tolist(), strict=True))
-        folded = list(dict.fromkeys(word.lower() if tokens.lower_case else word for word in listed))
+        plain = [" ".join(word.split()) for word in listed]
+        folded = list(dict.fromkeys(word.lower() if tokens.lower_case else word for word in plain))
+        phrases = {word: len(phrase_contexts(store, word)) for word in folded if word not in known}
+        known |= {word: count for word, count in phrases.items() if count}
         for word, pieces in zip(folded, tokens.pieces_of(folded), strict=True):
             if len(pieces) == 1 and not tokens.has_unknown(pieces):
                 refused[word] = "the model already has it as one piece"

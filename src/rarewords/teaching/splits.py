@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rarewords.corpus.store import Store
+from rarewords.teaching.phrases import phrase_contexts
 from rarewords.teaching.settings import TeachSettings
 
 _ENOUGH = 16
@@ -68,8 +69,10 @@ def split_words(store: Store, words: Mapping[str, int], settings: TeachSettings)
     for word, count in words.items():
         found: dict[str, Occurrence] = {}
         # A sentence that has the word twice is two contexts; twice as many leave enough different ones.
-        for context in store.contexts(word, 2 * wanted):
-            found.setdefault(context.sentence, Occurrence(context.sentence, context.start, context.end))
+        contexts = store.contexts(word, 2 * wanted)
+        spans = [(one.sentence, one.start, one.end) for one in contexts] or phrase_contexts(store, word)
+        for span in spans:
+            found.setdefault(span[0], Occurrence(*span))
         splits.append(split_occurrences(word, count, list(found.values())[:wanted], settings))
     return splits
 

@@ -1,0 +1,101 @@
+"""Phrases and codes are words: found in the text, taught with one token each, matched whole."""
+
+import pytest
+from transformers import AutoTokenizer
+
+from rarewords.corpus.build import build
+from rarewords.corpus.settings import CorpusSettings
+from rarewords.corpus.store import Store
+from rarewords.injection import inject
+from rarewords.mimic.masked import find_word
+from rarewords.teaching.phrases import phrase_contexts
+from rarewords.teaching.settings import TeachSettings
+from rarewords.teaching.teach import teach
+from rarewords.vectors import WordVectors
+from tests.architectures import small_model
+
+TEXT = """
+A deep vein thrombosis of the leg may follow a long flight without any movement.
+The patient had a deep  vein thrombosis and received heparin in the hospital.
+Swelling of the calf is a sign of Deep Vein Thrombosis after an operation.
+A thrombosis of a portal vein is another disease of the liver.
+The surgeon feared a deep-vein thrombosis, and the nurse saw deep\u00a0vein\u00a0thrombosis again.
+The server was written in C++ by two students in one summer.
+She prefers C++ to other languages because programs written in it are fast.
+Vitamin C is found in oranges and in other fresh fruit.
+A page written with Node.js runs the same language as the browser.
+Every node of the network sends a message to the next one.
+They moved the old server to Node.js in the spring and were content.
+"""
+PHRASES = ["deep vein  thrombosis", "C++", "Node.js"]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    path = tmp_path_factory.mktemp("phrases") / "text.txt"
+    path.write_text(TEXT, "utf-8")
+    return path
+
+
+def test_a_phrase_is_found_in_the_contexts_of_its_rarest_word(text, tmp_path):
+    build([str(text)], tmp_path / "store", CorpusSettings(words="any"), workers=1)
+    store = Store.open(tmp_path / "store")
+    found = {phrase: phrase_contexts(store, phrase) for phrase in ("deep vein thrombosis", "c++", "node.js")}
+    assert {phrase: len(spans) for phrase, spans in found.items()} == {
+        "deep vein thrombosis": 4,
+        "c++": 2,
+        "node.js": 2,
+    }
+    for phrase, spans in found.items():
+        for sentence, start, end in spans:
+            assert "".join(sentence[start:end].lower().split()) == "".join(phrase.split())
+    assert phrase_contexts(store, "vein of the leg") == []  # its words are there, the phrase is not
+    assert phrase_contexts(store, "habeas corpus") == []
+    assert phrase_contexts(store, "++") == []
+
+
+def test_a_phrase_is_matched_whole_and_across_any_white_space():
+    assert find_word("vein thrombosis", "deep vein\n thrombosis", lower_case=True) == (5, 21)
+    assert find_word("c++", "in C++11", lower_case=True) is None
+    assert find_word("node.js", "anode.js", lower_case=True) is None
+
+
+def test_phrases_and_codes_are_taught(text, lm, tmp_path):
+    settings = TeachSettings(keep_all=True)
+    words = [*PHRASES, "habeas corpus"]
+    report = teach([text], tmp_path / "out", words=words, model=lm, settings=settings, workers=1)
+    assert {one.word: one.count for one in report.words} == {
+        "deep vein thrombosis": 4,
+        "c++": 2,
+        "node.js": 2,
+    }
+    assert report.refused == {"habeas corpus": "the text does not contain it as a word"}
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
+    new = [token for token in tokenizer("Is it a Deep vein thrombosis? C++!").input_ids if token >= 30522]
+    assert len(new) == 2
+
+
+@pytest.mark.parametrize("architecture", ["bert", "roberta", "albert"])
+@pytest.mark.parametrize("slash", [True, False])
+def test_a_phrase_gets_one_token_in_every_family_of_tokenizers(architecture, slash):
+    model, tokenizer = small_model(architecture)
+    phrases = ["deep vein thrombosis", "vein thrombosis", "habeas corpus", "c++", "node.js"]
+    dim = model.get_input_embeddings().weight.shape[1]
+    vectors = WordVectors(phrases, [[float(row)] * dim for row in range(len(phrases))])
+    before = tokenizer("a node of deep water; vitamin c , corpus").input_ids
+    ids = inject(model, tokenizer, vectors, slash=slash).ids
+    assert tokenizer("a node of deep water; vitamin c , corpus").input_ids == before
+    new = set(ids.values())
+
+    def seen(sentence):
+        return [token for token in tokenizer(sentence).input_ids if token in new]
+
+    for phrase in phrases:
+        assert seen(f"we saw ({phrase}), again.") == [ids[phrase]]
+    assert seen("the deep vein thrombosis and the vein thrombosis") == [
+        ids["deep vein thrombosis"],
+        ids["vein thrombosis"],
+    ]
+    assert seen("habeas corpuses, node.jsx") == []
+    if slash:  # an added token cannot match any white space; the rules can
+        assert seen("habeas  corpus and habeas\ncorpus") == [ids["habeas corpus"]] * 2
