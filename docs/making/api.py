@@ -38,8 +38,8 @@ _FURTHER = {
         "rarewords.engine.engine_for",
         "rarewords.paper.run.reproduce",
         "rarewords.probe.dataset.Dataset",
-        "rarewords.slash.SlashRewriter",
-        "rarewords.slash.slash_text",
+        "rarewords.forget.forget",
+        "rarewords.forget.taught_words",
         "rarewords.vectors.open_vectors",
     ),
 }

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from rarewords.card import model_card
 from rarewords.errors import InputError
 from rarewords.files import read_json
-from rarewords.injection import inject, save_folder
+from rarewords.injection import inject, save_folder, unshare_bias
 from rarewords.models import load_pretrained, model_kind
 from rarewords.rules import own_normalizer, words_with_rules
 from rarewords.vectors import WordVectors
@@ -71,6 +71,8 @@ def forget_everything(model: Any, tokenizer: Any) -> None:
     tokenizer._tokenizer = Tokenizer.from_str(json.dumps(stored))
     if rows < len(model.get_input_embeddings().weight):
         model.resize_token_embeddings(rows, mean_resizing=False)
+        if model.get_output_embeddings() is not None:
+            unshare_bias(model)
     del model.config.rarewords_first_token, model.config.rarewords_rows
 
 

@@ -303,7 +303,7 @@ def _set_outputs(model: Any, vectors: WordVectors, ids: dict[int, int], predicta
         old = torch.ones(len(bias), dtype=torch.bool)
         old[tokens] = False
         bias[tokens] = bias[old].mean() - (0.0 if predictable else _BELOW)
-    _unshare_bias(model)
+    unshare_bias(model)
 
 
 def _least_probable(model: Any, size: int) -> torch.Tensor:
@@ -317,7 +317,7 @@ def _least_probable(model: Any, size: int) -> torch.Tensor:
     return row
 
 
-def _unshare_bias(model: Any) -> None:
+def unshare_bias(model: Any) -> None:
     """Give an untied output layer its own bias.
 
     Many heads keep the output bias twice, ``head.bias`` and ``head.decoder.bias``. After resizing, either the
