@@ -57,7 +57,7 @@ class Words:
         if most is not None:
             place = np.concatenate([np.arange(count) for count in counts])
             readings, counts = readings[torch.from_numpy(place < most)], np.minimum(counts, most)
-        pooled = pool(readings, counts, known)
+        pooled = pool(readings, counts, known.mean)
         contexts = torch.from_numpy(counts).to(pooled.device)
         return Evidence(pooled, contexts, self.spelling, self.resemblance, self.pieces)
 

@@ -127,11 +127,11 @@ def test_readings_do_not_depend_on_what_else_is_read(lm, known, masked):
 
 def test_pooling_and_shares(lm, known, masked):
     readings = read(lm, known, masked)
-    pooled = pool(readings, np.array([2, 0, 1]), known)
+    pooled = pool(readings, np.array([2, 0, 1]), known.mean)
     assert torch.allclose(pooled[0], readings[:2].mean(0), atol=1e-6)
     assert torch.equal(pooled[1], known.mean)  # no contexts
     assert torch.allclose(pooled[2], readings[2], atol=1e-6)
-    assert torch.equal(pool(readings[:0], np.zeros(2, np.int64), known), known.mean.repeat(2, 1))
+    assert torch.equal(pool(readings[:0], np.zeros(2, np.int64), known.mean), known.mean.repeat(2, 1))
     parts = shares(readings[:2], known, pooled[0])
     assert parts.sum().item() == pytest.approx(1)
     assert (parts >= 0).all()

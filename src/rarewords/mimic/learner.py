@@ -136,7 +136,7 @@ class WordLearner:
         readings = read(self.lm, self.known, masked, self.settings.reading)
         own = [readings[[place[word, one] for one in sentences]] for word, sentences in tasks]
         words, counts = [word for word, _ in tasks], np.array([len(rows) for rows in own], dtype=np.int64)
-        reading = pool(torch.cat([readings[:0], *own]), counts, self.known)
+        reading = pool(torch.cat([readings[:0], *own]), counts, self.known.mean)
         vectors, share = self._vectors(words, reading, counts)
         made: list[Inferred | None] = []
         for word, vector, part, rows in zip(words, vectors, share.tolist(), own, strict=True):

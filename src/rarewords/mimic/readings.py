@@ -112,7 +112,7 @@ def read(lm: LanguageModel, known: KnownWords, contexts: MaskedContexts, reading
         return part, (torch.softmax(logits, dim=-1) @ known.embeddings).to(kept)
 
     with progress("Reading", total=len(contexts.rows), unit="contexts") as bar:
-        for part, expected in in_threads(compute, _batches(lm, contexts), lm.device.type):
+        for part, expected in in_threads(compute, batches(lm, contexts), lm.device.type):
             readings[part] = expected
             bar.advance(len(part))
     return readings
@@ -129,7 +129,7 @@ def _with_words(lm: LanguageModel, contexts: MaskedContexts) -> MaskedContexts:
     return replace(contexts, rows=rows, blank=blank)
 
 
-def _batches(lm: LanguageModel, contexts: MaskedContexts) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def batches(lm: LanguageModel, contexts: MaskedContexts) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Contexts of one length together: their numbers, their tokens and the place of the mask in each.
 
     *Shapes:* (batch,), (batch, length), (batch,)
@@ -148,21 +148,22 @@ def _batches(lm: LanguageModel, contexts: MaskedContexts) -> Iterator[tuple[Tens
             yield numbers, rows, blank
 
 
-def pool(readings: Tensor, counts: np.ndarray, known: KnownWords) -> Tensor:
-    """The mean reading of each word; the mean embedding for a word without contexts.
+def pool(readings: Tensor, counts: np.ndarray, none: Tensor) -> Tensor:
+    """The mean reading of each word.
 
     :param readings: those of a word together. *Shape:* (contexts, dim)
     :param counts: the number of contexts of each word. *Shape:* (words,)
+    :param none: what a word without contexts gets. *Shape:* (dim,)
     :return: *Shape:* (words, dim)
     """
     if not len(readings):
-        return known.mean.repeat(len(counts), 1)
+        return none.repeat(len(counts), 1)
     numbers = torch.from_numpy(counts).to(readings.device)
     every = torch.arange(len(readings), device=readings.device)
     # Unlike index_add on a GPU, this always adds in the same order.
     starts = numbers.cumsum(0) - numbers
     sums = torch.nn.functional.embedding_bag(every, readings.float(), starts, mode="sum")
-    return torch.where((numbers > 0)[:, None], sums / numbers.clamp_min(1)[:, None], known.mean)
+    return torch.where((numbers > 0)[:, None], sums / numbers.clamp_min(1)[:, None], none)
 
 
 def read_store(
@@ -207,7 +208,7 @@ def _read_chunk(
     def make() -> dict[str, np.ndarray]:
         known = KnownWords.of(lm)
         masked = contexts_of_words(lm.tokens, store, words, contexts=contexts, length=length)
-        pooled = pool(read(lm, known, masked, reading), masked.counts, known)
+        pooled = pool(read(lm, known, masked, reading), masked.counts, known.mean)
         return {"reading": pooled.cpu().numpy(), "counts": masked.counts}
 
     key = key_of(lm.fingerprint, store.key, reading, contexts, length, words)

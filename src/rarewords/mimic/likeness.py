@@ -1,0 +1,78 @@
+"""How alike words are, judged by the sentences that use them.
+
+Input embeddings are not made to be compared with each other. What the model expects in a word's place is: put
+the mask there, and the last hidden state at the mask says what would fit. The mean over a word's contexts,
+each dimension in units of its spread over all contexts at hand, is the word's *profile*::
+
+    profile(w) = mean over contexts C of w of (state(C) - mean) / spread
+    likeness(a, b) = cosine of profile(a) and profile(b)
+
+The word itself is never seen, so known, rare and invented words can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rarewords.engine import in_threads, one_thread
+from rarewords.errors import InputError
+from rarewords.lm import LanguageModel
+from rarewords.mimic.masked import MaskedContexts, contexts_of_sentences
+from rarewords.mimic.readings import batches, pool
+from rarewords.progress import progress
+
+
+def likeness(
+    lm: LanguageModel, words: Sequence[tuple[str, Sequence[str]]], *, length: int = 64
+) -> np.ndarray:
+    """The likeness of every two words, from -1 to 1. *Shape:* (words, words)
+
+    >>> likeness(lm, [("oldanka", boats), ("vessel", ships), ("pear", fruits)])  # doctest: +SKIP
+
+    :param words: each word with sentences that contain it; the more words, the better the spread is known.
+    :param length: cut a sentence to this many tokens around the word.
+    """
+    for word, sentences in words:
+        if not sentences:
+            raise InputError(f"{word!r} has no sentence to compare it by; give sentences that contain it")
+    pairs = [(word, sentence) for word, sentences in words for sentence in sentences]
+    masked = contexts_of_sentences(lm.tokens, pairs, length=length)
+    found = profiles(states(lm, masked), np.array([len(sentences) for _, sentences in words]))
+    unit = torch.nn.functional.normalize(found, dim=1)
+    return (unit @ unit.T).cpu().numpy()
+
+
+@one_thread()
+def states(lm: LanguageModel, contexts: MaskedContexts) -> Tensor:
+    """The last hidden state at the mask of each context. *Shape:* (contexts, hidden)"""
+    result = torch.zeros(len(contexts.rows), lm.hidden, device=lm.device)
+
+    @torch.no_grad()
+    def compute(batch: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        part, ids, blank = batch
+        rows = torch.arange(len(ids), device=ids.device)
+        return part, lm.last_hidden_state(lm.embed(ids))[rows, blank].float()
+
+    with progress("Reading", total=len(contexts.rows), unit="contexts") as bar:
+        for part, found in in_threads(compute, batches(lm, contexts), lm.device.type):
+            result[part] = found
+            bar.advance(len(part))
+    return result
+
+
+@one_thread()
+def profiles(states: Tensor, counts: np.ndarray, reference: Tensor | None = None) -> Tensor:
+    """Profiles of words; zero for a word without contexts. *Shape:* (words, hidden)
+
+    :param states: those of a word together. *Shape:* (contexts, hidden)
+    :param counts: the number of contexts of each word. *Shape:* (words,)
+    :param reference: the states that mean and spread are taken from; by default the same.
+        *Shape:* (any, hidden)
+    """
+    known = states if reference is None else reference
+    units = (states - known.mean(0)) / known.std(0, correction=0).clamp_min(1e-6)
+    return pool(units, counts, torch.zeros_like(known[0]))
