@@ -125,7 +125,7 @@ class WordLearner:
 
     @one_thread()
     def infer_each(self, tasks: Sequence[tuple[str, Sequence[str]]]) -> list[Inferred | None]:
-        """:meth:`infer` for many words at once; None for a word with nothing to go by.
+        """:meth:`infer` for many words; None for a word that has no contexts and resembles no known word.
 
         A word may come several times with different sentences; each sentence is read once. All sentences
         given are read, whatever ``settings.contexts`` says.
@@ -235,10 +235,7 @@ class WordLearner:
     def _vectors(
         self, words: Sequence[str], reading: Tensor, counts: np.ndarray, engine: Engine | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Vectors and the share of the readings in each, NaN for nothing to go by.
-
-        *Shapes:* (words, dim), (words,)
-        """
+        """Vectors, and the share of the readings in each (:func:`weigh`). *Shapes:* (words, dim), (words,)"""
         settings = self.settings
         wanted = np.where(counts > 0, settings.pieces, settings.pieces_alone) > 0
         pieces = approximations(self.lm, self.known, words, wanted, self.approximations, engine)
