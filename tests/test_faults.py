@@ -21,7 +21,7 @@ def whole(bench, tmp_path_factory):
 
 @pytest.mark.parametrize("name", CHEAP)
 def test_killed_at_random_moments(bench, whole, tmp_path, name):
-    for number, moment in enumerate(faults.moments(3)):
+    for number, moment in enumerate(faults.moments(2)):
         faults.killed_then_resumed(name, bench, tmp_path / str(number), whole[name], moment)
 
 
@@ -32,7 +32,4 @@ def test_two_processes_on_one_output(bench, whole, tmp_path, name):
 
 @pytest.mark.parametrize("name", CHEAP)
 def test_no_space_for_a_file(bench, whole, tmp_path, name):
-    met = [
-        faults.out_of_disk(name, bench, tmp_path / str(size), whole[name], size) for size in (1_000, 5_000)
-    ]
-    assert met[0]
+    assert faults.out_of_disk(name, bench, tmp_path / "full", whole[name], 1_000)

@@ -156,6 +156,13 @@ def test_a_pipe_or_an_endless_file_is_no_other_file_either(bench, option, word):
         assert str(file) in said or "WordNet" in said
 
 
+def test_a_name_that_is_not_utf8(bench):
+    with bench.place() as folder:
+        code, said = survives(folder, "corpus", "build", bench["text.txt"], "--out", f"{folder}/\udcff")
+        assert code == 2
+        assert "is not UTF-8; rename" in said
+
+
 @examples(2)
 @given(st.sampled_from(ODD_WORDS), st.sampled_from(ODD_WORDS))
 def test_questions(bench, word, name):

@@ -6,6 +6,7 @@ A command's file parses, calls the library and prints; heavy imports happen insi
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
@@ -117,7 +118,12 @@ def main() -> None:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may not have the letters of a word
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
+        for argument in sys.argv:
+            if any("\udc80" <= letter <= "\udcff" for letter in argument):
+                raise InputError(f"{argument!r} is not UTF-8; rename the file or choose another name")
         code = program()(_quiet_first(sys.argv[1:]), prog_name="rarewords", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
