@@ -9,6 +9,7 @@ from math import erfc, hypot, sqrt
 from pathlib import Path
 from typing import Any, Self
 
+from rarewords.errors import InputError
 from rarewords.paper import published
 from rarewords.paper.experiment import Experiment, Facts
 from rarewords.paper.part import BINOMIAL, LEVEL, Check, Claim, Part, p_text, paragraphs, picture, table
@@ -103,7 +104,8 @@ class MethodsPart(Part):
 
     def _cell(self, band: str) -> ComparedCell:
         cell = self.comparison.cell("all", band)
-        assert cell is not None  # WNLaMPro and its samples have all frequencies
+        if cell is None:
+            raise InputError(f"the data set has no {band} words; use one that has words of every frequency")
         return cell
 
     def _mrr(self, method: str, band: str) -> Measure:
