@@ -91,7 +91,7 @@ class Bench:
 
 _COUNTS = {"kumquat": 3, "plum": 40, "apple": 1200}
 _DATA = "".join(
-    f"{word}-{part}\t{part}\t{word} (n,{count / 500:.2f},{count})\thypernym\tcity (n,3.10,90)\tyear (n,4.20,900)\n"
+    f"{word}-{part}\t{part}\t{word} (n,{count / 500},{count})\thypernym\tcity (n,3.1,90)\tyear (n,4.2,900)\n"
     for part in ("dev", "test")
     for word, count in _COUNTS.items()
 )
