@@ -1,5 +1,6 @@
 """Pieces and vector side by side: a saved tokenizer reads ``kumquat`` as ``ku ##m ##qua ##t / <kumquat>``."""
 
+import json
 import re
 
 import numpy as np
@@ -178,3 +179,21 @@ def test_a_word_is_not_taught_twice_unless_its_row_is_replaced():
     assert inject(model, tokenizer, again, slash=True, existing="replace").ids == ids
     row = model.get_input_embeddings().weight[ids["kumquat"]].detach().numpy()
     np.testing.assert_array_equal(row, again["kumquat"])
+
+
+@pytest.mark.parametrize("name", ["BertTokenizer", "DistilBertTokenizer", "MPNetTokenizer"])
+def test_a_tokenizer_of_a_class_of_its_own_keeps_the_rules_when_it_is_loaded(name, tmp_path):
+    model, tokenizer = small_model("bert")
+    tokenizer.save_pretrained(tmp_path / "base")
+    model.save_pretrained(tmp_path / "base")
+    path = tmp_path / "base" / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "tokenizer_class": name}))
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "base")
+    assert type(tokenizer).__name__.startswith(name)
+    before = tokenizer("a river in the world .")
+    inject(model, tokenizer, vectors_for(WORDS, 32), slash=True)
+    save_folder(model, tokenizer, tmp_path / "taught", base="default", card="# taught")
+    after = AutoTokenizer.from_pretrained(tmp_path / "taught")
+    assert list(words_with_rules(after)) == WORDS
+    assert after(f"a {WORDS[0]} .") == tokenizer(f"a {WORDS[0]} .")
+    assert after("a river in the world .") == before  # no token types where the model takes none

@@ -23,7 +23,14 @@ from rarewords.card import model_card
 from rarewords.errors import InputError
 from rarewords.files import no_space, whole_folder
 from rarewords.models import is_sentence_transformer, load_pretrained, model_kind, transformer_folder
-from rarewords.rules import normalized, own_normalizer, set_rules, token_name, words_with_rules
+from rarewords.rules import (
+    normalized,
+    own_normalizer,
+    save_tokenizer,
+    set_rules,
+    token_name,
+    words_with_rules,
+)
 from rarewords.tokens import Tokens
 from rarewords.vectors import WordVectors
 
@@ -170,7 +177,7 @@ def save_folder(
                 )
                 inner = folder / transformer_folder(base).relative_to(base)
             model.save_pretrained(inner)
-            tokenizer.save_pretrained(inner)
+            save_tokenizer(tokenizer, inner)
         except SafetensorError as error:
             raise no_space(error, out) or error from error
         for name, text in {"README.md": card, **(more or {})}.items():

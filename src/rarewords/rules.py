@@ -22,9 +22,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 from tokenizers import Regex, normalizers
+
+from rarewords.files import read_json, write_json
 
 _BEGIN, _OPEN = "\ufdd0", "\ufdd1"
 _SPACE = r"[\s▁]"
@@ -79,6 +82,19 @@ def set_rules(tokenizer: Any, words: Sequence[str]) -> None:
     ]
     replaced = [normalizers.Replace(Regex(pattern), content) for pattern, content in rules]
     tokenizer.backend_tokenizer.normalizer = normalizers.Sequence([*([own] if own else []), *replaced])
+
+
+def save_tokenizer(tokenizer: Any, folder: Path) -> None:
+    """Save a tokenizer so that it keeps its rules when it is loaded.
+
+    The class of an architecture, such as ``BertTokenizer``, sets its own normalizer and drops the rules; the
+    general class takes everything from ``tokenizer.json``.
+    """
+    tokenizer.save_pretrained(folder)
+    if _first_rule(tokenizer.backend_tokenizer.normalizer) is not None:
+        path = folder / "tokenizer_config.json"
+        names = {"model_input_names": list(tokenizer.model_input_names)}
+        write_json(path, {**read_json(path), **names, "tokenizer_class": "PreTrainedTokenizerFast"})
 
 
 def normalized(normalizer: Any, word: str) -> str:
