@@ -7,6 +7,7 @@ from rarewords.corpus.build import build
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.store import Store
 from rarewords.injection import inject
+from rarewords.lm import LanguageModel
 from rarewords.mimic.masked import find_word
 from rarewords.teaching.phrases import phrase_contexts
 from rarewords.teaching.settings import TeachSettings
@@ -99,3 +100,24 @@ def test_a_phrase_gets_one_token_in_every_family_of_tokenizers(architecture, sla
     assert seen("habeas corpuses, node.jsx") == []
     if slash:  # an added token cannot match any white space; the rules can
         assert seen("habeas  corpus and habeas\ncorpus") == [ids["habeas corpus"]] * 2
+
+
+def test_a_cased_model_knows_the_word_at_the_start_of_a_sentence(text, tmp_path):
+    model, tokenizer = small_model("roberta")
+    model.save_pretrained(tmp_path / "cased")
+    tokenizer.save_pretrained(tmp_path / "cased")
+    settings = TeachSettings(keep_all=True)
+    words = ["thrombosis", "C++"]
+    report = teach(
+        [text], tmp_path / "out", words=words, model=tmp_path / "cased", settings=settings, workers=1
+    )
+    assert {one.word for one in report.words} == set(words)
+    taught = LanguageModel.from_pretrained(tmp_path / "out")
+    new = [
+        [token for token in taught.tokenizer(sentence).input_ids if token >= len(tokenizer)]
+        for sentence in ("a thrombosis of", "Thrombosis is", "THROMBOSIS", "C++ and C++")
+    ]
+    assert [len(own) for own in new] == [1, 1, 0, 2]
+    small, capital = taught.embeddings[[new[0][0], new[1][0]]]
+    assert new[0] != new[1]
+    assert small.tolist() == capital.tolist()

@@ -23,6 +23,7 @@ from rarewords.teaching.judge import Probed, probe_words
 from rarewords.teaching.learners import learner_for
 from rarewords.teaching.learning import learn
 from rarewords.teaching.outcome import Learned, Taught, teaching_card
+from rarewords.teaching.phrases import with_capitals
 from rarewords.teaching.scan import choose_words
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import split_words
@@ -158,7 +159,8 @@ def open_store(
 def _save(lm: LanguageModel, vectors: WordVectors, taught: Taught) -> None:
     language_model, tokenizer = load_pretrained(lm.name, lm.kind)
     slash, predictable = taught.settings.slash, taught.settings.predictable
-    inject(language_model, tokenizer, vectors, predictable=predictable, slash=slash)
+    forms = with_capitals(vectors, lm.tokens, slash=slash)
+    inject(language_model, tokenizer, forms, predictable=predictable, slash=slash)
     before = read_report(lm.name)
     earlier = [*before.pop("earlier", ()), before] if before else []
     known = tuple(Learned.from_json(word) for one in earlier for word in one["words"])
