@@ -152,6 +152,7 @@ def small_causal(architecture: str, *, tied: bool = True):
         hidden_size=32,
         num_hidden_layers=2,
         num_attention_heads=4,
+        **({"num_key_value_heads": 2} if architecture in ("llama", "qwen2") else {}),
         intermediate_size=64,
         max_position_embeddings=64,
         initializer_range=0.3,

@@ -75,7 +75,9 @@ def load_pretrained(name: str | Path = DEFAULT_MODEL, kind: Kind = "masked") -> 
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
     except _LOADING_ERRORS as error:
         raise _not_loaded(name, error) from error
-    missing = sorted(key for key in set(report["missing_keys"]) if not key.startswith("pooler."))
+    missing = sorted(set(report["missing_keys"]))
+    if kind == "encoder" and all(key.startswith("pooler.") for key in missing):
+        model.pooler, missing = (None if missing else model.pooler), []  # random weights would be saved
     if missing:
         raise InputError(
             f"{name} lacks weights of {_KINDS[kind]} ({missing[0]} and {len(missing) - 1} more); "

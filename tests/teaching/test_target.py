@@ -185,7 +185,7 @@ def test_the_log_probability_of_what_follows_is_that_of_the_model(causal):
 def test_the_judge_prefers_the_true_meaning(encoder, lm):
     target = LanguageModel.from_pretrained(encoder, device="cpu", kind="encoder")
     made = []
-    for word, meaning in (("blimpet", "lemon"), ("oldanka", "boat"), ("thassel", "lemon")):
+    for word, meaning in (("blimpet", "lemon"), ("oldanka", "boat"), ("thassel", "parliament")):
         held_out = occurrences_of(word)
         vector = target.embeddings[target.whole_words[meaning]].numpy()
         split = Split(word, len(held_out), (), (Fold((), held_out),))

@@ -15,6 +15,7 @@ from rarewords.corpus.sources import find_sources
 from rarewords.errors import InputError
 from rarewords.files import read_json
 from rarewords.models import load_tokens
+from rarewords.rules import token_name
 
 _TEXTS_AT_ONCE = 1024
 
@@ -42,7 +43,8 @@ def affected(model: str | Path, texts: Iterable[str]) -> Iterator[Affected]:
 
     :param model: a folder made by ``teach``.
     """
-    tokenizer, taught = load_tokens(model).tokenizer, _taught_words(Path(model))
+    taught = _taught_words(Path(model))
+    tokenizer = load_tokens(model).tokenizer
     added = tokenizer.added_tokens_decoder.items()
     words = {token: taught[one.content] for token, one in added if one.content in taught}
     numbered = iter(enumerate(texts))
@@ -81,4 +83,4 @@ def _taught_words(model: Path) -> dict[str, str]:
     if not report.is_file():
         raise InputError(f"{model} has no teaching.json; give a folder made by rarewords teach")
     words = [str(one["word"]) for one in read_json(report)["words"]]
-    return {form.format(word): word for word in words for form in ("{}", "<{}>")}
+    return {name: word for word in words for name in (word, token_name(word))}

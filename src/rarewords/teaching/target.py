@@ -5,13 +5,14 @@ sentences of the word:
 
 * a **causal LM** by the log-probability of the tokens that follow the word;
 * an **encoder** by where it puts the sentence: nearer to the same sentence with the words that the reader
-  expects in the place of the word, and further from such sentences of other words.
+  expects in the place of the word, and further from the same sentence with random words there.
 
 A word is taught only if the gain exceeds two standard errors over its sentences.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -29,7 +30,7 @@ from rarewords.tokens import EncodedBlank
 _STANDARD_ERRORS = 2.0
 _TOKENS_AROUND = 32  # on either side of the word
 _TOKENS_PER_BATCH = 2048
-_EXPECTED = 3  # words that the reader puts in the place of the word
+_EXPECTED, _RANDOM = 3, 3  # words put in the place of the word
 _ASKED = 20  # answers of the reader among which they are looked for
 
 
@@ -167,57 +168,57 @@ def _following(target: LanguageModel, held_out: Sequence[HeldOut]) -> tuple[np.n
 def _nearness(
     target: LanguageModel, reader: LanguageModel, held_out: Sequence[HeldOut]
 ) -> tuple[list[HeldOut], np.ndarray, np.ndarray]:
-    """How much nearer each sentence is to its own meaning than to those of other words, on average.
+    """How much nearer each sentence is to itself with expected words than with random words, in cosines.
 
-    The sentences that have one, with pieces and with vector. *Shapes:* (sentences,)
+    Only the word differs, so that neither the rest of the sentence nor a disturbed sentence counts. The
+    sentences that could be used, with pieces and with vector. *Shapes:* (sentences,)
     """
-    wished = _with_expected(target, reader, held_out)
-    usable = [one for one, readings in zip(held_out, wished, strict=True) if readings]
-    flat = [reading for readings in wished for reading in readings]
-    if not flat:
+    pairs = list(zip(held_out, _expected_words(reader, held_out), strict=True))
+    usable = [one for one, words in pairs if words]
+    if not usable:
         return [], np.zeros(0), np.zeros(0)
-    meanings = sentence_embeddings(target, flat).split([len(own) for own in wished if own])
-    goals = torch.nn.functional.normalize(torch.stack([own.mean(dim=0) for own in meanings]), dim=-1)
-    owners = torch.tensor([one.owner for one in usable])
-    others = (owners[:, None] != owners[None, :]).float()
-    scores = []
-    for readings in ([one.pieces for one in usable], [one.vector for one in usable]):
-        near = sentence_embeddings(target, readings) @ goals.T
-        far = (near * others).sum(dim=1) / others.sum(dim=1).clamp_min(1)
-        scores.append((near.diagonal() - far).double().numpy())
-    return usable, scores[0], scores[1]
+    known = sorted(word for word in reader.whole_words if len(word) > 2 and word in target.whole_words)
+    readings = [reading for one in usable for reading in (one.pieces, one.vector)]
+    for one, words in pairs:
+        if words:
+            drawn = random.Random(one.occurrence.sentence).sample(known, _RANDOM)
+            readings += _with_words(target, one.occurrence, [*words, *drawn])
+    embedded = sentence_embeddings(target, readings)
+    own = embedded[: 2 * len(usable)].reshape(len(usable), 2, -1)
+    means = embedded[2 * len(usable) :].reshape(len(usable), _EXPECTED + _RANDOM, -1)
+    cosines = own @ means.transpose(1, 2)  # (sentences, pieces and vector, expected and random)
+    scores = cosines[..., :_EXPECTED].mean(dim=-1) - cosines[..., _EXPECTED:].mean(dim=-1)
+    before, after = scores.double().numpy().T
+    return usable, before, after
 
 
-def _with_expected(
-    target: LanguageModel, reader: LanguageModel, held_out: Sequence[HeldOut]
-) -> list[list[Reading]]:
-    """Each sentence with the words in the place of the word that the reader expects most there."""
-    texts, asked = [], []
-    for place, one in enumerate(held_out):
-        held = one.occurrence
-        text = held.sentence.replace("_", " ")
-        texts.append((text[: held.start], text[held.start : held.end], text[held.end :]))
-        if reader.tokens.mask_token not in text:
-            asked.append(place)
-    answers = reader.fill([Query(_around(reader, *texts[place])) for place in asked], top_k=_ASKED)
-    before, after = target.tokens.special_tokens
-    result: list[list[Reading]] = [[] for _ in held_out]
-    for row, place in enumerate(asked):
-        left, word, right = texts[place]
-        known = [
-            answer
-            for answer in answers.words(row)
-            if answer.isalpha() and answer in reader.whole_words and answer.lower() != word.lower()
-        ][:_EXPECTED]
-        spans = [(left + answer + right, len(left), len(left) + len(answer)) for answer in known]
-        result[place] = [Reading((*before, *a, *b, *c, *after)) for a, b, c in _cut(target, spans)]
+def _expected_words(reader: LanguageModel, held_out: Sequence[HeldOut]) -> list[list[str]]:
+    """The words that the reader expects most in the place of each word; none if it expects too few."""
+    asked = [
+        row for row, one in enumerate(held_out) if reader.tokens.mask_token not in one.occurrence.sentence
+    ]
+    answers = reader.fill([Query(_blanked(reader, held_out[row].occurrence)) for row in asked], top_k=_ASKED)
+    result: list[list[str]] = [[] for _ in held_out]
+    for answer, row in enumerate(asked):
+        held = held_out[row].occurrence
+        own = held.sentence[held.start : held.end].lower()
+        found = [one for one in answers.words(answer) if one in reader.whole_words and one.lower() != own]
+        result[row] = found[:_EXPECTED] if len(found) >= _EXPECTED else []
     return result
 
 
-def _around(reader: LanguageModel, left: str, _: str, right: str) -> str:
-    """The sentence with a blank, cut to what a reader of 512 tokens takes in any case."""
-    most = 2 * reader.max_length // 3
-    return left[-most:] + "_" + right[:most]
+def _with_words(target: LanguageModel, held: Occurrence, words: Sequence[str]) -> list[Reading]:
+    """A sentence with other words in the place of the word."""
+    left, right = held.sentence[: held.start], held.sentence[held.end :]
+    spans = [(left + word + right, len(left), len(left) + len(word)) for word in words]
+    before, after = target.tokens.special_tokens
+    return [Reading((*before, *a, *b, *c, *after)) for a, b, c in _cut(target, spans)]
+
+
+def _blanked(reader: LanguageModel, held: Occurrence) -> str:
+    """The sentence with a blank, cut to what the reader takes however it splits the text."""
+    text, most = held.sentence.replace("_", " "), reader.max_length // 2 - 8
+    return text[max(0, held.start - most) : held.start] + "_" + text[held.end : held.end + most]
 
 
 def _batches(readings: Sequence[Reading]) -> list[list[int]]:
