@@ -53,7 +53,7 @@ def test_min_count_shortens_the_list_and_not_the_totals(text):
     assert (every.words, every.missing_words) == (frequent.words, frequent.missing_words) == (5, 3)
     assert every.occurrences == frequent.occurrences == 11
     assert every.missing_occurrences == frequent.missing_occurrences == 5
-    shown = rarewords("-q", "scan", text, "--min-count", 3, "--workers", 1).stdout
+    shown = rarewords("-q", "scan", text, "--min-count", 3, "--workers", 1, "--ask", 0).stdout
     assert shown.startswith("3 of 5 words are not one piece for gte-mlm; they are 45.5 % of the text\n")
     assert "Of these, words that occur 3 times or more: 1\n" in shown
 
@@ -64,8 +64,8 @@ def test_words_with_umlauts_follow_the_rule_and_are_not_forgotten_silently(text)
     assert "käsekrainer" not in {word.word for word in english.missing}
     assert "käsekrainer" in {word.word for word in every.missing}
     assert every.words == english.words + 1
-    assert "Words that --rule english leaves out: 1 " in rarewords("-q", "scan", text).stdout
-    assert "leaves out" not in rarewords("-q", "scan", text, "--rule", "any").stdout
+    assert "Words that --rule english leaves out: 1 " in rarewords("-q", "scan", text, "--ask", 0).stdout
+    assert "leaves out" not in rarewords("-q", "scan", text, "--rule", "any", "--ask", 0).stdout
 
 
 def test_a_text_without_words_is_refused(tmp_path):
@@ -77,7 +77,7 @@ def test_a_text_without_words_is_refused(tmp_path):
     assert "--rule any" in refused("-q", "scan", tmp_path / "greek.txt")
     assert "no text given" in refused("-q", "scan")
     assert "--rule must be english or any" in refused("-q", "scan", tmp_path / "greek.txt", "--rule", "greek")
-    assert rarewords("-q", "scan", tmp_path / "greek.txt", "--rule", "any").stdout
+    assert rarewords("-q", "scan", tmp_path / "greek.txt", "--rule", "any", "--ask", 0).stdout
 
 
 def test_command_writes_table_json_and_words_file(tmp_path):
