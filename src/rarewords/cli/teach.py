@@ -123,18 +123,15 @@ def print_taught(taught: Taught, *, shown: int = _SHOWN, place: str | None = Non
     answered = any(one.before for one in taught.words)  # by masked LMs only
     headings = ("word", "before", "after") if answered else ("word",)
     tables: dict[str, Table] = {}
-    kept = {one.word for one in taught.words}
-    everything = {one.word: one for one in [*taught.words, *taught.worse]}
-    for one in sorted(everything.values(), key=lambda one: -one.count)[:shown]:
+    for one in sorted(taught.words, key=lambda one: -one.expected_gain)[:shown]:
         verdict = one.verdict if one.probability is None else f"{one.verdict}, p = {one.probability:.2f}"
-        name = one.word if one.word in kept else f"{one.word} (left alone)"
         answers = [", ".join(one.before[:3]), ", ".join(one.after[:3])] if answered else []
         columns = [Column(heading, overflow="fold") for heading in headings]
         title = as_title(one.question) if answered else None
         table = Table(*columns, "verdict", title=title, title_justify="left")
-        tables.setdefault(one.question, table).add_row(name, *answers, verdict)
+        tables.setdefault(one.question, table).add_row(one.word, *answers, verdict)
     Console().print(*tables.values())
-    number = "one more word" if len(kept) == 1 else f"{len(kept):,} more words"
+    number = "one more word" if len(taught.words) == 1 else f"{len(taught.words):,} more words"
     typer.echo(f"{place or taught.folder}: {taught.model} with {number}")
     typer.echo("Verdicts: " + ", ".join(f"{number:,} {name}" for name, number in taught.verdicts.items()))
     if taught.learner != "default":
@@ -148,10 +145,8 @@ def print_taught(taught: Taught, *, shown: int = _SHOWN, place: str | None = Non
         typer.echo(f"WNLaMPro, {score.words:,} of these words: {mrr}")
     if taught.fell:
         typer.echo(fell_line(taught))
-    if taught.worse:
-        verb = "taught anyway" if taught.settings.keep_all else "left alone"
-        names = ", ".join(one.word for one in taught.worse)
-        typer.echo(f"Not expected to be understood better, {verb} ({len(taught.worse):,}): {names}")
+    verb = "Taught anyway" if taught.settings.keep_all else "Left alone"
+    _print_refused(verb, {one.word: one.judgement.reason for one in taught.worse if one.judgement})
     if taught.unjudged:
         names = ", ".join(taught.unjudged)
         typer.echo(f"Not judged for lack of contexts ({len(taught.unjudged):,}): {names}")

@@ -60,6 +60,11 @@ class Learned:
         return self.judgement.probability if self.judgement else None
 
     @property
+    def expected_gain(self) -> float:
+        """The occurrences that are expected to be understood better; half of them if the rule cannot tell."""
+        return self.count * (0.5 if self.probability is None else self.probability)
+
+    @property
     def verdict(self) -> str:
         """``better``, ``unclear``, ``worse`` or ``not judged``."""
         return self.judgement.verdict if self.judgement else "not judged"
