@@ -10,7 +10,7 @@ import pytest
 from rarewords.app import server as server_module
 from rarewords.app.server import Server
 from rarewords.app.study import Study
-from rarewords.teaching.learning import open_learner
+from rarewords.teaching.learners import open_learner
 
 _PATIENCE = 240  # seconds until a test gives up; nothing is measured by it
 _BODY = json.dumps({"word": "blimpet", "sentences": ["We ate a blimpet."]}).encode()
@@ -19,7 +19,7 @@ _BODY = json.dumps({"word": "blimpet", "sentences": ["We ate a blimpet."]}).enco
 @pytest.fixture
 def server(lm, monkeypatch):
     monkeypatch.setattr(server_module, "_SECONDS_TO_SEND", 1)
-    with Server(Study(lm, open_learner(lm)), port=0) as running:
+    with Server(Study(lm, open_learner(lm)[0]), port=0) as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
         yield running
         running.shutdown()
