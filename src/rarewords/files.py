@@ -155,8 +155,10 @@ def understood(path: str | Path, remedy: str) -> Iterator[None]:
     """Around code that takes the content of a file apart: what fails there, fails because of the file."""
     try:
         yield
-    except InputError:
-        raise
+    except InputError as error:
+        if str(path) in str(error):
+            raise
+        raise InputError(f"{path} is damaged ({error}); {remedy}") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{path} is damaged ({type(error).__name__}: {error}); {remedy}") from None
     except (OSError, SafetensorError) as error:
