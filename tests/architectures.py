@@ -26,6 +26,7 @@ from rarewords.models import bundled_model
 DATA = Path(__file__).parent / "data"
 ARCHITECTURES = ("bert", "roberta", "distilbert", "mpnet", "electra", "albert", "modernbert")
 VOCABULARY = 3000
+INPUTS = {"model_input_names": ["input_ids", "attention_mask"]}  # Transformers 4 would add token types
 
 
 @cache
@@ -80,7 +81,7 @@ def wordpiece():
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, mask_token="[MASK]", **names)
+    return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, mask_token="[MASK]", **INPUTS, **names)
 
 
 def byte_bpe(*, ends: bool = True):
@@ -99,7 +100,7 @@ def byte_bpe(*, ends: bool = True):
         tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     names = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "<s>", "sep_token": "</s>"}
     mask = AddedToken("<mask>", lstrip=True, special=True)
-    return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, mask_token=mask, **names)
+    return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, mask_token=mask, **INPUTS, **names)
 
 
 def unigram():
@@ -119,7 +120,7 @@ def unigram():
     )
     names = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "[CLS]", "sep_token": "[SEP]"}
     mask = AddedToken("[MASK]", lstrip=True, special=True)
-    return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, mask_token=mask, **names)
+    return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, mask_token=mask, **INPUTS, **names)
 
 
 @cache

@@ -144,7 +144,7 @@ class Table:
 
     def take(self, name: str, rows: Array) -> Array:
         """Some numbers of a column. *Shape:* (rows,)"""
-        result = np.zeros(len(rows), dtype=self.schema.field(name).type.to_pandas_dtype())
+        result = np.zeros(len(rows), dtype=np.dtype(str(self.schema.field(name).type)))
         batches = rows // self._size
         for batch in np.unique(batches).tolist():
             own = batches == batch
