@@ -4,6 +4,7 @@ import shutil
 import threading
 
 import pytest
+from transformers import AutoTokenizer
 
 from rarewords.app.server import Server
 from rarewords.app.study import Study
@@ -22,8 +23,13 @@ def until(page, condition):
 
 
 @pytest.fixture(scope="module")
-def url(lm):
-    with Server(Study(lm, open_learner(lm)[0]), port=0) as server:
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("place")
+
+
+@pytest.fixture(scope="module")
+def url(lm, place):
+    with Server(Study(lm, open_learner(lm)[0], place), port=0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.url
         server.shutdown()
@@ -71,12 +77,14 @@ def test_a_word_and_sentences_are_typed_and_answered_by_keyboard_alone(open_page
     page.keyboard.press("Tab")
     page.keyboard.type("blimpet")
     page.keyboard.press("Tab")
+    page.keyboard.press("Control+A")  # the example
     for line in ("He peeled a blimpet and ate it.", "A ripe blimpet is sweeter than a plum."):
         page.keyboard.type(line + "\n")
     page.keyboard.press("Tab")
     page.keyboard.type("you can eat a blimpet with _ .")
+    until(page, "!document.getElementById('send').disabled")  # the example is answered
     page.keyboard.press("Control+Enter")
-    page.wait_for_selector(".question")
+    page.locator("#answer h2", has_text="blimpet").wait_for()
     assert page.text_content("#answer h2") == "blimpet"
     assert page.locator(".question").count() == 4
     assert page.locator(".question em").all_text_contents() == ["blimpet"] * 4
@@ -87,10 +95,26 @@ def test_a_word_and_sentences_are_typed_and_answered_by_keyboard_alone(open_page
     assert page.locator(".share").get_attribute("aria-label").endswith("from the spelling")
 
 
+def test_the_page_opens_with_an_example_its_verdict_and_a_button_that_saves_it(open_page, place):
+    page = open_page()
+    page.locator("#verdict .hint", has_text="held-out gain").wait_for()
+    assert page.input_value("#word") == page.text_content("#answer h2") == "kumquat"
+    assert page.text_content("#verdict h3") == "Verdict"
+    page.click(".save")
+    page.locator(".save", has_text="Saved").wait_for()
+    assert "taught-kumquat" in page.text_content("#verdict")
+    tokenizer = AutoTokenizer.from_pretrained(place / "taught-kumquat")
+    assert len(set(tokenizer("a kumquat").input_ids) - set(range(30522))) == 1
+    widths = "[...document.querySelectorAll('.bar i')].map(bar => parseFloat(bar.style.width))"
+    numbers = [float(text[:-2]) for text in page.locator(".bars .number").all_text_contents()]
+    scale = {round(number / width, 2) for number, width in zip(numbers, page.evaluate(widths), strict=True)}
+    assert max(scale) - min(scale) < 0.02  # one scale for all questions; the figures are rounded
+
+
 def test_a_sample_fills_the_form_and_is_answered(open_page):
     page = open_page()
     page.select_option("#sample", "persimmon")
-    page.wait_for_selector(".question")
+    page.locator("#answer h2", has_text="persimmon").wait_for()
     assert page.input_value("#word") == "persimmon"
     assert page.text_content("#answer h2") == "persimmon"
     assert page.locator(".uses mark").count() >= 4
@@ -99,6 +123,7 @@ def test_a_sample_fills_the_form_and_is_answered(open_page):
 
 def test_mistakes_are_told_beside_the_button_and_what_is_typed_stays(open_page):
     page = open_page()
+    page.wait_for_selector(".question")
     page.fill("#word", "<img src=x onerror=alert(1)>")
     page.fill("#sentences", "a <img src=x onerror=alert(1)> plum")
     page.click("#send")
@@ -109,7 +134,7 @@ def test_mistakes_are_told_beside_the_button_and_what_is_typed_stays(open_page):
     page.locator("#error", has_text="Sentence 1").wait_for()
     page.fill("#sentences", "<b onclick=alert(1)>a</b> blimpet fell from the tree")
     page.click("#send")
-    page.wait_for_selector(".uses li")
+    page.locator("#answer h2", has_text="blimpet").wait_for()
     assert "<b onclick=alert(1)>a</b> blimpet" in page.text_content(".uses li")
     assert page.locator(".uses b").count() == 0
     assert page.is_hidden("#error")
@@ -118,8 +143,10 @@ def test_mistakes_are_told_beside_the_button_and_what_is_typed_stays(open_page):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_a_phone_nothing_is_wider_than_the_screen_and_the_answer_comes_into_sight(open_page, scheme):
     page = open_page(390, 844, color_scheme=scheme, has_touch=True, is_mobile=True)
-    page.select_option("#sample", "dandelion")
     page.wait_for_selector(".question")
+    assert page.evaluate("scrollY") == 0  # the example leaves the page where it begins
+    page.select_option("#sample", "dandelion")
+    page.locator("#answer h2", has_text="dandelion").wait_for()
     until(page, "document.getElementById('answer').getBoundingClientRect().top < innerHeight / 2")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     controls = "[...document.querySelectorAll('button, select, input')]"

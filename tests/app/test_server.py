@@ -10,7 +10,7 @@ from http.client import HTTPConnection
 
 import pytest
 
-from rarewords import InputError
+from rarewords import InputError, LanguageModel
 from rarewords.app.server import Server
 from rarewords.app.study import LONGEST_SENTENCE, MOST_SENTENCES, Request, Study, samples
 from rarewords.teaching.learners import open_learner
@@ -70,6 +70,26 @@ def test_an_answer_holds_before_and_after_shares_weights_and_neighbours(server):
     assert 0 <= answer["context_share"] <= 1
     assert sum(one["weight"] for one in answer["sentences"]) == pytest.approx(1, abs=0.01)
     assert [one["sentence"] for one in answer["sentences"]] == SENTENCES
+    assert len(answer["neighbours"]) == 10
+
+
+def test_the_verdict_is_that_of_teaching_and_the_folder_is_saved_under_a_free_name(study, tmp_path):
+    request = Request.parse({"word": "blimpet", "sentences": SENTENCES})
+    found = study.judge(request)
+    assert found["verdict"] in ("better", "unclear", "worse")
+    assert "held-out gain" in found["reason"]
+    one = study.judge(Request.parse({"word": "blimpet", "sentences": SENTENCES[:1]}))
+    assert (one["verdict"], one["reason"]) == ("not judged", "type at least two sentences")
+    other = Study(study.lm, study.learner, tmp_path)
+    assert [other.save(request)["folder"] for _ in range(2)] == ["taught-blimpet", "taught-blimpet-1"]
+    taught = LanguageModel.from_pretrained(tmp_path / "taught-blimpet-1")
+    assert len(taught.tokenizer) == len(study.lm.tokenizer) + 1
+
+
+def test_text_in_another_language_gets_neighbours_and_no_english_question(study):
+    sentences = ["Der Eisvogel sitzt am Ufer.", "Im Winter findet der Eisvogel kein Wasser."]
+    answer = study.answer(Request.parse({"word": "Eisvogel", "sentences": sentences}))
+    assert answer["questions"] == []
     assert len(answer["neighbours"]) == 10
 
 

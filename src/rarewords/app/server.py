@@ -151,7 +151,9 @@ class _Handler(BaseHTTPRequestHandler):
         return self.server.pages[path]
 
     def _post(self) -> tuple[bytes, str]:
-        if self.path != "/api/study":
+        study = self.server.study
+        work = {"/api/study": study.answer, "/api/judge": study.judge, "/api/save": study.save}.get(self.path)
+        if work is None:
             raise _RefusedError(404, "there is no such page")
         # A form on another page can send text, but not this type without asking first.
         if self.headers.get("Content-Type", "").split(";")[0].strip() != "application/json":
@@ -171,7 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise _RefusedError(503, "too many questions at once; ask again in a moment")
         try:
             started = time.perf_counter()
-            answer = self.server.turns.submit(self.server.study.answer, request).result()
+            answer = self.server.turns.submit(work, request).result()
             answer["seconds"] = round(time.perf_counter() - started, 3)
         finally:
             self.server.waiting.release()

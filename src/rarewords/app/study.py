@@ -1,4 +1,4 @@
-"""What the page shows about one word: answers before and after, weights of sentences, nearest words."""
+"""What the page shows about a word: answers before and after, nearest words, the verdict; and its folder."""
 
 from __future__ import annotations
 
@@ -7,15 +7,27 @@ import re
 import threading
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 
 from rarewords.corpus.text import words_of
 from rarewords.errors import InputError
+from rarewords.injection import inject_folder
 from rarewords.lm import LanguageModel, Query
+from rarewords.mimic.masked import find_word
+from rarewords.mimic.readings import KnownWords
+from rarewords.stages import Stages
 from rarewords.teaching.learners import Learner
+from rarewords.teaching.learning import learn
+from rarewords.teaching.questions import QUESTIONS, is_english, use_of, with_article
+from rarewords.teaching.settings import TeachSettings
+from rarewords.teaching.splits import Occurrence, split_occurrences
 from rarewords.tokens import BLANK, WORD_SLOT
+from rarewords.vectors import WordVectors
 
 # Limits on a request; they keep an answer within a second.
 MOST_SENTENCES = 24
@@ -62,28 +74,25 @@ class Request:
 
 
 class Study:
-    """A model and a learner that answer one request at a time."""
+    """A model and a learner that answer one request at a time.
 
-    def __init__(self, lm: LanguageModel, learner: Learner) -> None:
-        self.lm, self.learner = lm, learner
-        self._names = list(lm.whole_words)
-        rows = lm.embeddings[list(lm.whole_words.values())].float()
-        # Embeddings share a large common part; only the rest tells words apart.
-        self._mean = rows.mean(0)
-        self._table = torch.nn.functional.normalize(rows - self._mean, dim=1)
+    :param place: where :meth:`save` puts folders.
+    """
+
+    def __init__(self, lm: LanguageModel, learner: Learner, place: Path | None = None) -> None:
+        self.lm, self.learner, self.settings = lm, learner, TeachSettings()
+        self.place = place or Path.cwd()
+        self._known = KnownWords.of(lm)
         self._lock = threading.Lock()
 
     def answer(self, request: Request) -> dict[str, Any]:
-        """Everything the page shows about a word."""
-        word = request.word.lower() if self.lm.lower_case else request.word
-        for number, sentence in enumerate(request.sentences, 1):
-            if word not in words_of(sentence, lower_case=self.lm.lower_case):
-                raise InputError(f"sentence {number} does not contain the word “{request.word}”")
-        patterns = self._patterns(word, request.question)
+        """Everything the page shows about a word, but for the verdict."""
+        word = self._checked(request)
+        patterns = self._patterns(word, request)
         with self._lock:
             inferred = self.learner.infer(word, request.sentences)
             queries = [Query(pattern, word) for pattern in patterns]
-            queries += [Query(pattern, word, inferred.vector) for pattern in patterns]
+            queries += [Query(pattern, word, inferred.vector, self.settings.slash) for pattern in patterns]
             answers = self.lm.fill(queries, top_k=_ANSWERS)
         found = [
             [
@@ -108,13 +117,45 @@ class Study:
             "neighbours": self._neighbours(torch.from_numpy(inferred.vector)),
         }
 
-    def _patterns(self, word: str, question: str) -> list[str]:
-        article = "an" if word[:1].lower() in tuple("aeiou") else "a"
-        patterns = [
-            f"{article} {WORD_SLOT} is a kind of _.",
-            f'"{WORD_SLOT}" refers to a _.',
-            f"the {WORD_SLOT} and the _.",
-        ]
+    def judge(self, request: Request) -> dict[str, Any]:
+        """The verdict of ``rarewords teach`` on the word, from sentences held out in turn."""
+        word, lower = self._checked(request), self.lm.lower_case
+        found = {one: find_word(word, one, lower_case=lower) for one in request.sentences}
+        occurrences = [Occurrence(one, *place) for one, place in found.items() if place is not None]
+        split = split_occurrences(word, len(occurrences), occurrences, self.settings)
+        with self._lock, TemporaryDirectory() as folder:
+            lessons = learn(self.lm, self.learner, [split], self.settings, Stages(Path(folder)))
+        if not lessons.learned:
+            raise InputError(next(iter(lessons.refused.values())))
+        (one,) = lessons.learned
+        reason = one.judgement.reason if one.judgement else "type at least two sentences"
+        return {"word": word, "verdict": one.verdict, "reason": reason}
+
+    def save(self, request: Request) -> dict[str, Any]:
+        """Save the model with the word as an ordinary Hugging Face folder, under a name that is free."""
+        word, slash = self._checked(request), self.settings.slash
+        with self._lock:
+            vector = self.learner.infer(word, request.sentences).vector
+            names = (f"taught-{word}" + (f"-{number}" if number else "") for number in count())
+            out = self.place / next(name for name in names if not (self.place / name).exists())
+            inject_folder(self.lm.name, WordVectors([word], vector[None]), out, slash=slash)
+        return {"word": word, "folder": out.name, "place": str(out)}
+
+    def _checked(self, request: Request) -> str:
+        """The word as the model spells it; every sentence must contain it."""
+        word = request.word.lower() if self.lm.lower_case else request.word
+        for number, sentence in enumerate(request.sentences, 1):
+            if word not in words_of(sentence, lower_case=self.lm.lower_case):
+                raise InputError(f"sentence {number} does not contain the word “{request.word}”")
+        return word
+
+    def _patterns(self, word: str, request: Request) -> list[str]:
+        patterns = []
+        if is_english(request.sentences):  # otherwise the nearest words say more than a wrong sentence
+            use = use_of(word, request.sentences, lower_case=self.lm.lower_case)
+            patterns = [with_article(QUESTIONS[use], word), f'"{WORD_SLOT}" refers to a _.']
+            patterns += [f"the {WORD_SLOT} and the _."]
+        question = request.question
         if question:
             own = re.sub(
                 rf"(?<!\w){re.escape(word)}(?!\w)", WORD_SLOT, question, count=1, flags=re.IGNORECASE
@@ -127,12 +168,11 @@ class Study:
         return patterns
 
     def _neighbours(self, vector: torch.Tensor) -> list[dict[str, Any]]:
-        """The words of the vocabulary nearest to a vector by cosine. *Shape of vector:* (dim,)"""
-        direction = torch.nn.functional.normalize(vector.to(self._mean) - self._mean, dim=0)
-        best = torch.topk(self._table @ direction, _NEIGHBOURS)
+        """The known words nearest to a vector, and their cosines. *Shape of vector:* (dim,)"""
+        ids, cosines = self._known.nearest(vector[None], _NEIGHBOURS)
         return [
-            {"word": self._names[row], "similarity": round(value, 4)}
-            for row, value in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+            {"word": word, "similarity": round(value, 4)}
+            for word, value in zip(self.lm.tokens.text_of(ids[0].tolist()), cosines[0].tolist(), strict=True)
         ]
 
 

@@ -42,15 +42,19 @@ function complain(text) {
 }
 
 let latest = 0;
-async function study() {
+async function study(scroll = true) {
   const mine = ++latest;
+  let verdict = null;
   complain("");
   $("send").disabled = true;
   $("answer").setAttribute("aria-busy", "true");
   try {
     const sent = { word: $("word").value, sentences: lines(), question: $("question").value };
     const answer = await ask("/api/study", sent);
-    if (mine === latest) show(answer);
+    if (mine === latest) {
+      show(answer, scroll);
+      verdict = sent;
+    }
   } catch (error) {
     if (mine === latest) complain(error.message);
   } finally {
@@ -59,6 +63,49 @@ async function study() {
       $("answer").setAttribute("aria-busy", "false");
     }
   }
+  if (verdict) judge(verdict, () => mine === latest);
+}
+
+// ---- the verdict and the folder
+const VERDICTS = {
+  better: "The model is expected to understand the word better now.",
+  unclear: "The sentences do not tell whether the word is understood better.",
+  worse: "The model is not expected to understand the word better; rarewords teach would leave it alone.",
+  "not judged": "One sentence leaves nothing to judge by.",
+};
+
+async function judge(sent, current) {
+  const save = make("button", "save", "Save the model with this word");
+  save.type = "button";
+  save.addEventListener("click", () => keep(save, sent));
+  const verdict = make("p", "verdict", "Judging it on sentences held out in turn …");
+  const reason = make("p", "hint");
+  $("verdict").replaceChildren(make("h3", "", "Verdict"), verdict, reason, save);
+  try {
+    const found = await ask("/api/judge", sent);
+    if (!current()) return;
+    verdict.textContent = VERDICTS[found.verdict];
+    verdict.classList.add(found.verdict.replace(" ", "-"));
+    reason.textContent = `${found.verdict}: ${found.reason}`;
+  } catch (error) {
+    if (current()) verdict.textContent = error.message;
+  }
+}
+
+async function keep(button, sent) {
+  button.disabled = true;
+  button.textContent = "Saving …";
+  const said = make("p", "hint");
+  try {
+    const { folder, place } = await ask("/api/save", sent);
+    said.textContent = `Saved as ${place}. Load it with AutoModelForMaskedLM.from_pretrained("${folder}").`;
+    button.textContent = "Saved";
+  } catch (error) {
+    said.textContent = error.message;
+    button.textContent = "Save the model with this word";
+    button.disabled = false;
+  }
+  button.after(said);
 }
 
 // ---- showing an answer
@@ -71,7 +118,7 @@ function bars(answers, side, most) {
       make("li", "", make("span", "name", word), make("span", "number", percent(probability)), make("span", "bar", fill)),
     );
   }
-  const title = side === "before" ? "before: its pieces" : "after: its vector";
+  const title = side === "before" ? "before: its pieces alone" : "after: with its vector";
   return make("div", side, make("h4", "", title), list);
 }
 
@@ -94,8 +141,7 @@ function blank() {
   return gap;
 }
 
-function questionCard({ question, before, after }, word) {
-  const most = Math.max(...[...before, ...after].map((one) => one.probability), 1e-9);
+function questionCard({ question, before, after }, word, most) {
   return make(
     "section",
     "card",
@@ -121,7 +167,7 @@ function neighboursCard(neighbours) {
   for (const { word, similarity } of neighbours) {
     list.append(make("li", "", `${word} `, make("small", "", similarity.toFixed(2))));
   }
-  return make("section", "card", make("h3", "", "Nearest words of the vocabulary"), list);
+  return make("section", "card", make("h3", "", "Nearest known words"), list);
 }
 
 function usesCard(sentences, word) {
@@ -132,18 +178,24 @@ function usesCard(sentences, word) {
   return make("section", "card", make("h3", "", "Which sentences counted"), list);
 }
 
-function show(answer) {
+function show(answer, scroll) {
   const { word, pieces, questions, neighbours, sentences } = answer;
   const known = pieces.length === 1 ? "one piece: the model has this word already" : pieces.join(" ");
+  // One scale for all bars, so that they can be compared across questions.
+  const every = questions.flatMap(({ before, after }) => [...before, ...after]);
+  const most = Math.max(...every.map((one) => one.probability), 1e-9);
+  const verdict = make("section", "card");
+  verdict.id = "verdict";
   $("answer").replaceChildren(
     make("div", "title", make("h2", "", word), make("span", "pieces", known)),
-    ...questions.map((one) => questionCard(one, word)),
+    verdict,
+    ...questions.map((one) => questionCard(one, word, most)),
     make("div", "two", shareCard(answer.context_share), neighboursCard(neighbours)),
     usesCard(sentences, word),
     make("p", "hint", `${answer.seconds.toFixed(2)} seconds`),
   );
   // On a phone the answer is below the form, out of sight.
-  if ($("answer").getBoundingClientRect().top > innerHeight * 0.6) $("answer").scrollIntoView({ block: "start" });
+  if (scroll && $("answer").getBoundingClientRect().top > innerHeight * 0.6) $("answer").scrollIntoView({ block: "start" });
 }
 
 // ---- beginning
@@ -163,14 +215,17 @@ ask("/api/samples")
   .then(({ model, samples }) => {
     $("model").textContent = `Model: ${model}.`;
     for (const { word } of samples) $("sample").append(new Option(word, word));
-    $("sample").addEventListener("change", () => {
+    const choose = (visited) => {
       const sample = samples.find((one) => one.word === $("sample").value);
       $("word").value = sample ? sample.word : "";
       $("sentences").value = sample ? sample.sentences.join("\n") : "";
       $("question").value = "";
       countLines();
-      if (sample) study();
+      if (sample) study(visited);
       else $("word").focus();
-    });
+    };
+    $("sample").addEventListener("change", () => choose(true));
+    $("sample").value = samples[0].word; // the page opens with an example
+    choose(false);
   })
   .catch((error) => complain(error.message));
