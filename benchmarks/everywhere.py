@@ -20,13 +20,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import torch
 from sentence_transformers import SentenceTransformer
 from tests.teaching.invented import FOLDER, hypernyms
 
-from rarewords import teach
+from rarewords import LanguageModel, WordLearner, teach
 from rarewords.models import load_tokens
 from rarewords.teaching.affected import affected
 from rarewords.teaching.settings import TeachSettings
+from rarewords.transport import Transport
 
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -140,14 +142,24 @@ def measure(asked: argparse.Namespace, data: SciFact, name: str, words: list[str
         )
 
 
+def read_scifact(asked: argparse.Namespace) -> SciFact:
+    """SciFact, with all relevant documents and as many others as are asked for."""
+    data = SciFact.read(asked.data, asked.part)
+    relevant = {name for own in data.relevant.values() for name in own}
+    others = sorted(set(data.documents) - relevant)
+    random.Random(0).shuffle(others)
+    kept = {*relevant, *others[: max(0, asked.documents - len(relevant))]}
+    return replace(data, documents={name: text for name, text in data.documents.items() if name in kept})
+
+
 def scifact(asked: argparse.Namespace) -> None:
     """SciFact with the words that the defaults choose."""
-    measure(asked, SciFact.read(asked.data, asked.part), f"scifact-{asked.slash:d}", None)
+    measure(asked, read_scifact(asked), f"scifact-{asked.part}-{asked.slash:d}", None)
 
 
 def renamed(asked: argparse.Namespace) -> None:
     """SciFact with nouns of its queries renamed to invented names."""
-    data = SciFact.read(asked.data, asked.part)
+    data = read_scifact(asked)
     names = new_names(data, asked)
     print(f"{len(names)} nouns renamed, such as {', '.join(list(names)[:5])}")
     model = SentenceTransformer(str(asked.model))
@@ -191,10 +203,7 @@ def invented(asked: argparse.Namespace) -> None:
         settings = TeachSettings(slash=asked.slash)
         taught = teach([FOLDER / "text.txt"], out, words=list(kinds), model=asked.model, settings=settings)
         print(f"{len(taught.words)} words taught, {len(taught.worse)} left out")
-        known = sorted(word for word in load_tokens(asked.model).whole_words if len(word) > 2)
-        words = sorted(
-            {*random.Random(0).sample(known, 2000), *(one for own in kinds.values() for one in own)}
-        )
+        words = candidates(load_tokens(asked.model).whole_words, kinds)
         for title, place in (("pieces", asked.model), ("taught", out)):
             model = SentenceTransformer(str(place))
             texts = model.encode(words, normalize_embeddings=True)
@@ -206,19 +215,78 @@ def invented(asked: argparse.Namespace) -> None:
             print(f"{title}: MRR {np.mean(1 / np.array(ranks)):.3f} among {len(words)} words")
 
 
+def causal(asked: argparse.Namespace) -> None:
+    """The right kind of each invented word behind ``A <word> is a kind of``, ranked among 2,000 words."""
+    kinds = hypernyms()
+    lm, reader = LanguageModel.from_pretrained(asked.model, kind="causal"), LanguageModel.from_pretrained()
+    text = (FOLDER / "text.txt").read_text("utf-8").splitlines()
+    sentences = {word: [line for line in text if word in line.lower()] for word in kinds}
+    start = time.perf_counter()
+    learner, transport = WordLearner.for_model(reader), Transport.fit(reader, lm)
+    made = learner.infer_each(list(sentences.items()))
+    vectors = {one.word: transport(one.vector[None])[0] for one in made if one}
+    seconds = (time.perf_counter() - start) / len(kinds)
+    print(
+        f"{seconds:.2f} s per word; {transport.words} words in common, cosine {transport.held_out_cosine:.3f}"
+    )
+    words = candidates(lm.whole_words, kinds)
+    columns = torch.tensor([lm.whole_words[word] for word in words])
+    means = {word: lm.embeddings[lm.pieces(word)].mean(dim=0).numpy() for word in kinds}
+    prompts = {word: " ".join(sentences[word]) + " " for word in kinds}
+    ways: list[tuple[str, dict[str, np.ndarray], dict[str, str]]] = [
+        ("pieces", {}, {}),
+        ("mean of the pieces", means, {}),
+        ("vector", vectors, {}),
+        ("pieces / vector", vectors, {}),
+        ("sentences in the prompt", {}, prompts),
+    ]
+    for title, given, prompt in ways:
+        ranks = []
+        for word, own in kinds.items():
+            logits = _next(lm, prompt.get(word, "") + "A", word, given.get(word), "/" in title)[columns]
+            best = max(float(logits[words.index(kind)]) for kind in own)
+            ranks.append(1 + int((logits > best).sum()))
+        print(f"{title}: MRR {np.mean(1 / np.array(ranks)):.3f} among {len(words)} words", flush=True)
+
+
+@torch.no_grad()
+def _next(lm: LanguageModel, before: str, word: str, vector: np.ndarray | None, slash: bool) -> torch.Tensor:
+    """Logits of the token behind ``before word is a kind of``. *Shape:* (vocabulary,)"""
+    start, _ = lm.tokens.special_tokens
+    left, right = (
+        lm.tokenizer(text, add_special_tokens=False)["input_ids"] for text in (before, " is a kind of")
+    )
+    pieces = lm.pieces(word)
+    shown = pieces if vector is None else [*pieces, *lm.pieces("/"), pieces[-1]] if slash else pieces[-1:]
+    ids = torch.tensor([[*start, *left, *shown, *right]])
+    if vector is None:
+        return lm.model(inputs_embeds=lm.embed(ids)).logits[0, -1]
+    slot = torch.tensor([ids.shape[1] - len(right) - 1])
+    return lm.model(inputs_embeds=lm.embed(ids, slot, torch.from_numpy(vector)[None])).logits[0, -1]
+
+
+def candidates(known: Mapping[str, int], kinds: Mapping[str, Sequence[str]]) -> list[str]:
+    """2,000 words of a vocabulary and all kinds that it has as one piece."""
+    drawn = random.Random(0).sample(sorted(word for word in known if len(word) > 2), 2000)
+    return sorted({*drawn, *(one for own in kinds.values() for one in own)} & set(known))
+
+
 def main() -> None:
     """Run one measurement."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("invented", "scifact", "renamed"))
-    parser.add_argument("--model", type=Path, required=True, help="a sentence-transformers folder")
+    parser.add_argument("what", choices=("invented", "causal", "scifact", "renamed"))
+    parser.add_argument(
+        "--model", type=Path, required=True, help="a sentence-transformers folder, or a causal LM"
+    )
     parser.add_argument("--data", type=Path, help="the folder of SciFact")
     parser.add_argument("--part", choices=("train", "test"), default="test")
+    parser.add_argument("--documents", type=int, default=10_000, help="at most N documents of SciFact")
     parser.add_argument("--work", type=Path, help="a folder for taught models and embeddings")
     parser.add_argument("--wordnet", type=Path, default=Path("/usr/share/wordnet"))
     parser.add_argument("--words", type=int, default=200, help="how many words to rename")
     parser.add_argument("--slash", action="store_true", help="pieces and vector instead of the vector alone")
     asked = parser.parse_args()
-    {"invented": invented, "scifact": scifact, "renamed": renamed}[asked.what](asked)
+    {"invented": invented, "causal": causal, "scifact": scifact, "renamed": renamed}[asked.what](asked)
 
 
 if __name__ == "__main__":

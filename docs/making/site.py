@@ -25,6 +25,8 @@ SECTIONS = {
     "Start": ["docs/index.md", "docs/tutorial.md"],
     "How to": [
         "docs/howto/own-model.md",
+        "docs/howto/retrieval.md",
+        "docs/howto/causal.md",
         "docs/howto/many-words.md",
         "docs/howto/cluster.md",
         "docs/howto/probing.md",

@@ -1,6 +1,7 @@
 """Teaching sentence-embedding models and causal LMs: the folders, the promises and the judge."""
 
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from rarewords.transport import Transport
 from tests.architectures import CAUSAL, sentence_transformer, small_causal
 from tests.cli.run import rarewords, refused
 from tests.teaching.invented import occurrences_of, sentences_of
+from tests.test_documents import ROOT, code_blocks, shown_commands
 
 WORDS = ["blimpet", "oldanka"]
 CONTEXTS = 6
@@ -192,3 +194,27 @@ def test_the_judge_prefers_the_true_meaning(encoder, lm):
         made.append(Made(split, vector, vector[None], 1.0, 1))
     judged = judge_on_target(target, lm, made, slash=False)
     assert [one.gain > one.least for one in judged] == [True, True, False]
+
+
+def test_the_pages_show_code_that_runs(taught_encoder, taught_causal, tmp_path, monkeypatch):
+    for page, taught in (("retrieval", taught_encoder), ("causal", taught_causal)):
+        if page == "retrieval":
+            pytest.importorskip("sentence_transformers")
+        (code,) = code_blocks(ROOT / "docs" / "howto" / f"{page}.md", "python")
+        folder = tmp_path / page
+        folder.mkdir()
+        (folder / "taught").symlink_to(taught.folder)
+        monkeypatch.chdir(folder)
+        exec(compile(code, page, "exec"), {})
+
+
+def test_the_commands_of_the_page_on_retrieval_run(encoder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "all-MiniLM-L6-v2").symlink_to(encoder)
+    lines = sentences_of("blimpet", most=12).splitlines()
+    records = [{"id": f"d{number}", "text": line} for number, line in enumerate([*lines, PLAIN])]
+    (tmp_path / "documents.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), "utf-8")
+    commands = list(shown_commands(ROOT / "docs" / "howto" / "retrieval.md"))
+    done = [rarewords("-q", *shlex.split(line)[1:]).stdout for line in commands]
+    assert "with one more word" in done[0]
+    assert done[1] == "".join(f"d{number}\tblimpet\n" for number in range(len(lines)))

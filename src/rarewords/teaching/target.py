@@ -28,9 +28,9 @@ from rarewords.teaching.splits import Occurrence
 from rarewords.tokens import EncodedBlank
 
 _STANDARD_ERRORS = 2.0
-_TOKENS_AROUND = 32  # on either side of the word
+_TOKENS_AROUND = 16  # on either side of the word
 _TOKENS_PER_BATCH = 2048
-_EXPECTED, _RANDOM = 3, 3  # words put in the place of the word
+_EXPECTED, _RANDOM = 2, 2  # words put in the place of the word
 _ASKED = 20  # answers of the reader among which they are looked for
 
 
