@@ -44,7 +44,7 @@ def test_every_architecture_saved_and_loaded_by_plain_transformers(architecture,
 
     vectors = vectors_for(["kumquat", "salsify"], dim)
     result = inject(model, tokenizer, vectors)
-    save_folder(model, tokenizer, tmp_path / "taught", card="# taught")
+    save_folder(model, tokenizer, tmp_path / "taught", base="default", card="# taught")
     model = AutoModelForMaskedLM.from_pretrained(tmp_path / "taught").eval()
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "taught")
 

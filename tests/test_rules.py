@@ -161,6 +161,20 @@ def test_words_without_letters_of_their_own_script_are_found():
     assert tokenizer("два ЁЖИКАМЪ .")["input_ids"].count(ids["ёжикамъ"]) == 1
 
 
+def test_the_bundled_model_saved_and_loaded_by_plain_transformers(tmp_path):
+    # Its class of tokenizers makes a normalizer of its own, whatever tokenizer.json says.
+    model, tokenizer, _ = taught_bundled(["kumquat"])
+    save_folder(model, tokenizer, tmp_path / "taught", base="default", card="# taught")
+    loaded = AutoTokenizer.from_pretrained(tmp_path / "taught")
+    text = "A Kumquat, two kumquats."
+    assert " ".join(loaded.tokenize(text)) == "a ku ##m ##qua ##t / <kumquat> , two ku ##m ##qua ##ts ."
+    assert dict(loaded(text)) == dict(tokenizer(text))
+    assert loaded.model_max_length == tokenizer.model_max_length
+    assert loaded.mask_token == tokenizer.mask_token
+    loaded.save_pretrained(tmp_path / "again")
+    assert AutoTokenizer.from_pretrained(tmp_path / "again").tokenize(text) == loaded.tokenize(text)
+
+
 def test_words_taught_in_two_goes_equal_words_taught_at_once():
     words = WORDS + MANY
     _, whole, _ = taught_bundled(words)
