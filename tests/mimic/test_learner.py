@@ -151,6 +151,12 @@ def test_the_ridge_is_least_squares_when_there_is_no_noise():
     assert torch.allclose(found, matrix, atol=0.02)
 
 
+def test_the_ridge_takes_spaces_of_two_sizes():
+    torch.manual_seed(0)
+    matrix, inputs = torch.randn(6, 4), torch.randn(400, 6)
+    assert torch.allclose(ridge(inputs, inputs @ matrix)[0], matrix, atol=0.02)
+
+
 def test_with_few_noisy_words_the_ridge_keeps_near_the_identity_and_does_better_than_it():
     torch.manual_seed(0)
     near_identity = torch.eye(40) + 0.1 * torch.randn(40, 40)

@@ -117,20 +117,21 @@ def ridge(inputs: Tensor, targets: Tensor) -> tuple[Tensor, float, float]:
     """The matrix A with the least ``|inputs A - targets|² + penalty |A - c I|²``, held-out cosine, penalty.
 
     c is the best factor for A = c I, which leaves directions as they are: the fewer words there are to fit
-    on, the larger the penalty that does best, and the less A changes.
+    on, the larger the penalty that does best, and the less A changes. Between spaces of two sizes c is 0.
 
-    *Shapes:* (words, dim), (words, dim) -> (dim, dim)
+    *Shapes:* (words, from), (words, to) -> (from, to)
     """
     x, y = inputs.double(), targets.double()
     held = torch.arange(len(x), device=x.device) % _HELD_OUT == 0
     eye = torch.eye(x.shape[1], device=x.device, dtype=x.dtype)
 
     def solve(x: Tensor, y: Tensor, penalty: float) -> Tensor:
-        square = x.T @ x
-        factor = (x * y).sum() / (x * x).sum()
-        rest = x.T @ y - factor * square
-        change = torch.linalg.solve(square + penalty * square.trace() / len(eye) * eye, rest)
-        solution: Tensor = factor * eye + change
+        square, product = x.T @ x, x.T @ y
+        start = torch.zeros_like(product)
+        if len(product) == product.shape[1]:
+            start = product.trace() / square.trace() * eye
+        added = penalty * square.trace() / len(eye) * eye
+        solution: Tensor = start + torch.linalg.solve(square + added, product - square @ start)
         return solution
 
     cosines = {}
