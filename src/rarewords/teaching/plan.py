@@ -89,6 +89,6 @@ def plan_teaching(
         "corpus": took["corpus"],
         "fitting a learner": pace * fitting,
         "vectors and judgement": pace * sum(read.values()),
-        "saving": 2 * took["loading"],  # the model is loaded once more, and written
+        "saving": took["loading"],  # the model is loaded once more, and written
     }
     return Plan(shown_name(lm.name), settings, chosen.counts, chosen.refused, seconds)
