@@ -104,7 +104,7 @@ def _parquet(stream: Iterator[bytes], source: Source) -> Iterator[bytes]:
             with plain.open("wb") as target:
                 target.writelines(stream)
             yield from _parquet_rows(str(plain), source)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
         raise InputError(f"{source.path} is not a valid Parquet file: {str(error).splitlines()[0]}") from None
 
 
@@ -297,7 +297,7 @@ def _reported(source: Source) -> Iterator[None]:
         yield
     except EOFError:
         raise InputError(f"{path} is truncated; copy or download it again") from None
-    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
+    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError, MemoryError) as error:
         raise InputError(f"{path} is not a valid {source.compression} file: {error}") from None
     except FileNotFoundError:
         raise InputError(f"{path} has disappeared since the start") from None
