@@ -25,6 +25,12 @@ _KINDS: dict[Kind, tuple[str, str, str]] = {
     "causal": ("transformers", "text-generation", _AUTO.format("AutoModelForCausalLM")),
 }
 
+_UNSAID: dict[Kind, str] = {
+    "masked": "; it does not have them among its first hundred answers",
+    "encoder": "",
+    "causal": "; `generate` does not write them",
+}
+
 
 def model_card(
     base: str,
@@ -44,7 +50,7 @@ def model_card(
     shown = ", ".join(words[:_WORDS_SHOWN])
     rest = f" … and {len(words) - _WORDS_SHOWN} more" if len(words) > _WORDS_SHOWN else ""
     read = "its pieces, a slash and a token with its own vector" if slash else "one token with its own vector"
-    answers = "may answer with them" if predictable else "does not have them among its first hundred answers"
+    unsaid = _UNSAID[kind] if not predictable or kind == "encoder" else "; it may answer with them"
     library, task, loading = _KINDS[kind]
     base_line = _inherited(folder)
     if "base_model:" not in base_line and "/" in base and not base.startswith(("/", ".")):
@@ -57,8 +63,8 @@ tags: [rarewords]
 # {base}, with {len(words):,} more {"word" if len(words) == 1 else "words"}
 
 This is `{base}` with {len(words):,} words added by rarewords. Write them as usual; each is read as {read}.
-Text without these words is tokenized as before and gives the same outputs. The model reads the new words; it
-{answers}.
+Text without these words is tokenized as before and gives the same outputs. The model reads the new
+words{unsaid}.
 
 ```python
 {loading}

@@ -121,13 +121,16 @@ def inject_folder(
     :param model: ``default``, a folder or a hub name.
     :param card: the text of the folder's README.md; generated if not given.
     """
-    language_model, tokenizer = load_pretrained(model, model_kind(model))
+    kind = model_kind(model)
+    language_model, tokenizer = load_pretrained(model, kind)
     injection = inject(
         language_model, tokenizer, vectors, predictable=predictable, existing=existing, slash=slash
     )
     if card is None:
         ids = injection.ids
-        card = model_card(str(model), vectors, ids, predictable=predictable, slash=slash, folder=model)
+        card = model_card(
+            str(model), vectors, ids, predictable=predictable, slash=slash, kind=kind, folder=model
+        )
     save_folder(language_model, tokenizer, out, base=model, card=card)
     return injection
 
