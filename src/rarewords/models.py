@@ -73,6 +73,7 @@ def load_pretrained(name: str | Path = DEFAULT_MODEL, kind: Kind = "masked") -> 
             source, trust_remote_code=False, output_loading_info=True
         )
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+        tokenizer("a")  # a damaged config may show only now
     except _LOADING_ERRORS as error:
         raise _not_loaded(name, error) from error
     missing = sorted(set(report["missing_keys"]))
@@ -91,7 +92,9 @@ def load_tokens(name: str | Path = DEFAULT_MODEL) -> Tokens:
     from transformers import AutoTokenizer
 
     try:
-        return Tokens(AutoTokenizer.from_pretrained(_source(name), trust_remote_code=False))
+        tokenizer = AutoTokenizer.from_pretrained(_source(name), trust_remote_code=False)
+        tokenizer("a")
+        return Tokens(tokenizer)
     except InputError:
         raise
     except _LOADING_ERRORS as error:

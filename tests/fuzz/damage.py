@@ -77,7 +77,7 @@ def mangled(draw, value):
         elif action == "more" and isinstance(holder, dict):
             holder[draw(st.sampled_from(("x", "auto_map", "quantization_config", "format", "")))] = "x"
         else:
-            holder[key] = "<deep>" if action == "deep" else draw(st.sampled_from(ODD_VALUES))
+            holder[key] = "<deep>" if action == "deep" else copy.deepcopy(draw(st.sampled_from(ODD_VALUES)))
     return json.dumps(value).replace('"<deep>"', "[" * DEEP + "]" * DEEP).encode()
 
 
