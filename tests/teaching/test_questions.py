@@ -108,6 +108,7 @@ def test_the_use_of_known_words_is_seen_in_real_sentences(use, words, sentences)
 def test_one_sentence_is_enough_where_it_is_clear():
     assert use_of("febrile", ["The child was febrile for two days."]) == "adjective"
     assert use_of("debride", ["The surgeon had to debride the wound."]) == "verb"
+    assert use_of("grelling", ["A grelling landed on the leaf.", "The grelling flew away."]) == "noun"
     assert use_of("lens", ["A lens is made of glass."]) == "noun"
     assert use_of("Kumquats", ["He bought several kumquats."]) == "plural"
     assert use_of("deep vein thrombosis", ["A deep vein thrombosis of the leg is dangerous."]) == "noun"

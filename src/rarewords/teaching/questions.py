@@ -44,7 +44,7 @@ QUESTIONS: dict[Use, str] = {
 _ANSWERS = 5
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _BEFORE, _AFTER = re.compile(r"(\w+) $"), re.compile(r" (\w+)")
-_ADJECTIVE = re.compile("(?:al|ic|ous|ive|ful|ary|ar|ent|ant|ble|less|ish|ile|ose|oid|ed|ing)$")
+_ADJECTIVE = re.compile("(?:al|ic|ous|ive|ful|ary|ar|ent|ant|ble|less|ish|ile|ose|oid)$")
 _INSIDE = re.compile(r"[\w,;] $")  # what stands before a word that does not begin a sentence or a quotation
 
 
