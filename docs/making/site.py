@@ -28,6 +28,8 @@ SECTIONS = {
         "docs/howto/retrieval.md",
         "docs/howto/causal.md",
         "docs/howto/many-words.md",
+        "docs/howto/fine-tuning.md",
+        "docs/howto/search.md",
         "docs/howto/cluster.md",
         "docs/howto/probing.md",
     ],

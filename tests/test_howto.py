@@ -1,0 +1,49 @@
+"""The how-tos of using a taught folder: their code runs, and their figures are those of a run."""
+
+import re
+
+import pytest
+
+from rarewords import WordLearner, WordVectors, inject_folder
+from rarewords.models import bundled_model
+from tests.teaching.invented import FOLDER, hypernyms, sentences_of
+from tests.test_documents import ROOT, code_blocks
+
+
+@pytest.fixture(scope="module")
+def place(lm, tmp_path_factory):
+    """A folder with ``text.txt`` and ``taught``, which knows the invented words."""
+    folder = tmp_path_factory.mktemp("howto")
+    (folder / "text.txt").write_text((FOLDER / "text.txt").read_text("utf-8"), "utf-8")
+    words = list(hypernyms())
+    tasks = [(word, sentences_of(word, most=12).splitlines()) for word in words]
+    made = WordLearner.for_model(lm).infer_each(tasks)
+    vectors = WordVectors(words, [one.vector for one in made])
+    inject_folder("default", vectors, folder / "taught", slash=True)
+    return folder
+
+
+def run(page, place, monkeypatch):
+    monkeypatch.chdir(place)
+    names = {"untaught": str(bundled_model())}
+    for block in code_blocks(ROOT / "docs" / "howto" / page, "python"):
+        exec(compile(block, page, "exec"), names)
+    return names, (ROOT / "docs" / "howto" / page).read_text("utf-8")
+
+
+def test_fine_tuning(place, monkeypatch):
+    names, text = run("fine-tuning.md", place, monkeypatch)
+    for row, found in (("classifier, 3 classes", names["classified"]), ("tagger, animal", names["tagged"])):
+        shown = re.search(rf"\| {row}[^|]*\| ([\d.]+) \| ([\d.]+) \|", text)
+        figures = [float(one) for one in shown.groups()]
+        assert [found["untaught"], found["taught"]] == pytest.approx(figures, abs=0.16)
+        assert found["taught"] > found["untaught"] + 0.2
+    assert max(names["losses"]) < 8
+
+
+def test_search(place, monkeypatch):
+    names, text = run("search.md", place, monkeypatch)
+    shown = re.search(r"of ten: (\d+) with the untaught model, (\d+) with the taught", text)
+    found = [10 * names["searched"][name] for name in ("untaught", "taught")]
+    assert found == pytest.approx([float(one) for one in shown.groups()], abs=1.1)
+    assert found[1] > found[0] + 2
