@@ -44,8 +44,9 @@ def model_kind(name: str | Path = DEFAULT_MODEL) -> Kind:
 
     if is_sentence_transformer(name):
         return "encoder"
+    source = _source(name)
     try:
-        config = AutoConfig.from_pretrained(_source(name), trust_remote_code=False)
+        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
     except _LOADING_ERRORS as error:
         raise _not_loaded(name, error) from error
     architecture = (config.architectures or [""])[0]
