@@ -87,7 +87,7 @@ def plan_teaching(
     seconds = {
         "loading": took["loading"],
         "corpus": took["corpus"],
-        "fitting a learner": pace * fitting,
+        **({"fitting a learner": pace * fitting} if fitting else {}),
         "vectors and judgement": pace * sum(read.values()),
         "saving": took["loading"],  # the model is loaded once more, and written
     }
