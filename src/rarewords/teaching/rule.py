@@ -32,8 +32,8 @@ class Signs:
     context_share: float
 
 
-_INTERCEPT = -3.931
-_WEIGHTS = Signs(errors=0.253, approach=1.592, sureness=-0.677, context_share=2.999)
+_INTERCEPT = -2.878
+_WEIGHTS = Signs(errors=0.3, approach=2.043, sureness=-0.461, context_share=2.623)
 
 
 def probability(signs: Signs) -> float:
