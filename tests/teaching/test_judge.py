@@ -88,13 +88,16 @@ SIGNS = Signs(errors=0.0, approach=0.2, sureness=-3.5, context_share=0.8)
 
 
 def test_verdicts_come_from_the_rule_or_else_from_gain_and_error():
-    found = [judgement(-0.5, replace(SIGNS, approach=one)) for one in (5.0, 0.2, -5.0)]
+    found = [judgement(-0.05, replace(SIGNS, approach=one)) for one in (5.0, 0.2, -5.0)]
     for one in found:
         sure, doubtful = one.probability >= BETTER, one.probability >= WORSE
         assert one.verdict == ("better" if sure else "unclear" if doubtful else "worse")
     assert found[0].verdict == "better"  # in spite of a gain below zero
     assert found[-1].verdict == "worse"
-    assert found[0].reason == f"helps with p = {found[0].probability:.2f}, held-out gain -0.50 ± 0.10"
+    assert found[0].reason == f"helps with p = {found[0].probability:.2f}, held-out gain -0.05 ± 0.10"
+    against = judgement(-0.15, replace(SIGNS, approach=5.0))
+    assert against.probability >= BETTER
+    assert against.verdict == "worse"  # held-out contexts speak against it by more than a standard error
     assert [judgement(gain).verdict for gain in (0.2, 0.05, -0.01)] == ["better", "unclear", "worse"]
     verdicts = [judgement(gain, least=0.2).verdict for gain in (0.31, 0.25, 0.19)]
     assert verdicts == ["better", "unclear", "worse"]

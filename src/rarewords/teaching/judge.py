@@ -82,9 +82,14 @@ class Judgement:
 
     @property
     def verdict(self) -> str:
-        """``better``, ``unclear`` or ``worse``; a word that is worse is left alone."""
+        """``better``, ``unclear`` or ``worse``; a word that is worse is left alone.
+
+        The rule was fitted on vectors that mean roughly what they should, so it may not overrule held-out
+        contexts that speak against a vector by more than a standard error.
+        """
         if self.probability is not None:
-            sure, doubtful = self.probability >= BETTER, self.probability >= WORSE
+            bearable = self.gain >= -self.error
+            sure, doubtful = (bearable and self.probability >= least for least in (BETTER, WORSE))
         else:
             sure, doubtful = self.gain >= self.least + self.error, self.gain >= self.least
         return "better" if sure else "unclear" if doubtful else "worse"
