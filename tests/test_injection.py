@@ -76,7 +76,8 @@ def test_predictable_words_can_be_answers(architecture, tied):
     hook.remove()
     place = tokenizer(text)["input_ids"].index(tokenizer.mask_token_id)
     direction = captured[0][0, place].numpy()
-    vectors = WordVectors(["kumquat"], direction[None] * 10)
+    usual = float(wanted.embeddings.norm(dim=1).mean())  # a vector of the usual length
+    vectors = WordVectors(["kumquat"], direction[None] / np.linalg.norm(direction) * usual)
     token = inject(model, tokenizer, vectors, predictable=True).ids["kumquat"]
     assert logits(model, tokenizer, text)[0, place].argmax() == token
     silent, silent_tokenizer = small_model(architecture, tied=tied)

@@ -46,7 +46,7 @@ def load(path: Path) -> list[Chimera]:
     found = []
     for line in path.read_text("utf-8").strip().split("\n"):  # passages hold other line ends
         _, passages, probes, ratings = line.split("\t")
-        own = tuple(one.replace("___", NONCE).strip() for one in passages.split("@@") if "___" in one)
+        own = tuple(one.replace("___", f" {NONCE} ").strip() for one in passages.split("@@") if "___" in one)
         found.append(Chimera(own, tuple(probes.split(",")), tuple(map(float, ratings.split(",")))))
     return found
 

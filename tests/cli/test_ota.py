@@ -42,6 +42,7 @@ def test_options_reach_the_settings_and_json_is_json(words, tmp_path):
         "steps": 2,
         "rate": 1e-3,
         "falling": False,
+        "balanced": False,
         "seed": 3,
     }
     assert not (tmp_path / ".v.safetensors.work").exists()

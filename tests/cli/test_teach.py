@@ -97,8 +97,8 @@ def test_a_hopeless_error_leaves_no_work_and_offers_no_resuming(text, tmp_path):
 
 def test_settings_come_from_a_file_and_options_win(text, words, tmp_path):
     settings = tmp_path / "settings.toml"
-    settings.write_text("contexts = 2\nheld_out = 3\nkeep_all = true\nslash = false\n")
-    command = ("-q", "teach", text, "--words", words, "--settings", settings, "--contexts", 4, "--json")
+    settings.write_text("contexts = 4\nheld_out = 3\nkeep_all = true\nslash = true\n")
+    command = ("-q", "teach", text, "--words", words, "--settings", settings, "--replace", "--json")
     report = json.loads(rarewords(*command, "--out", tmp_path / "model", "--workers", 1).stdout)
     assert report["settings"]["contexts"] == 4
     assert report["settings"]["held_out"] == 3

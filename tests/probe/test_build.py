@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rarewords import InputError
-from rarewords.probe.build import BuildSettings, build, corrupt
+from rarewords.probe.build import DEV_SHARE, BuildSettings, build, corrupt
 from rarewords.probe.dataset import RELATIONS, FrequencyBounds
 
 SMALL = BuildSettings(corruptions=60, bounds=FrequencyBounds(3, 20))
@@ -133,7 +133,7 @@ def test_the_seed_decides_split_and_corruptions(wordnet, some, lm):
 
 
 def test_a_tenth_of_each_relation_is_dev(built):
-    assert BuildSettings().dev_share == 0.1
+    assert DEV_SHARE == 0.1
     for relation in RELATIONS:
         subsets = [e.subset for e in built if e.relation == relation]
         assert subsets.count("dev") == round(0.1 * len(subsets)) > 0

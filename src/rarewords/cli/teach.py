@@ -33,9 +33,8 @@ def teach(
     learner: options.Learner = None,
     reader: Annotated[
         str,
-        typer.Option(metavar="MODEL", help="The masked LM that reads the text for a model that is none."),
+        options.advanced(metavar="MODEL", help="The masked LM that reads the text for a model that is none."),
     ] = "default",
-    contexts: options.Contexts = None,
     min_count: Annotated[
         int | None,
         options.advanced(min=1, metavar="N", help="Without --words: words that occur at least N times (4)."),
@@ -81,8 +80,7 @@ def teach(
     from rarewords.teaching.teach import teach as teach_words
     from rarewords.vectors import read_words
 
-    changes = {"contexts": contexts, "min_count": min_count, "top": top, "slash": slash, "rule": rule}
-    changes["question"] = question
+    changes = {"min_count": min_count, "top": top, "slash": slash, "rule": rule, "question": question}
     work: Callable[..., Plan | Taught] = plan_teaching if plan else teach_words
     done = work(
         options.all_texts(texts, text, required=False),
