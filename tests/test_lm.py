@@ -192,9 +192,7 @@ def test_loading_errors_name_the_cause(tmp_path):
     )
     BertModel(config).save_pretrained(tmp_path / "headless")
     LanguageModel.from_pretrained("default").tokenizer.save_pretrained(tmp_path / "headless")
-    with pytest.raises(
-        InputError, match="is an encoder without a masked-LM head, but this needs"
-    ):
+    with pytest.raises(InputError, match="is an encoder without a masked-LM head, but this needs"):
         LanguageModel.from_pretrained(tmp_path / "headless")
     with pytest.raises(InputError, match="unknown dtype"):
         LanguageModel.from_pretrained("default", dtype="int4")
