@@ -217,7 +217,7 @@ def choose_words(
             elif known[word] >= below:
                 refused[word] = f"it occurs {known[word]} times, which is not below {below}"
         wanted = {word: known[word] for word in folded if word not in refused}
-    again = "the model was taught it already; `rarewords forget` it first to teach it anew"
+    again = "the model was taught it already; `rarewords forget` it first to teach it again"
     refused |= {word: again for word in wanted if word in tokens.taught}
     wanted = {word: count for word, count in wanted.items() if word not in refused}
     refused |= unfit_words(tokens.tokenizer, list(wanted), slash=settings.slash)
