@@ -14,6 +14,7 @@ from filelock import FileLock
 from rarewords import InputError, LanguageModel, Query, WordLearner, WordVectors, teach
 from rarewords.corpus.build import build
 from rarewords.corpus.settings import CorpusSettings
+from rarewords.forget import taught_words
 from rarewords.mimic.attentive import AttentiveMimicking
 from rarewords.mimic.settings import preset
 from rarewords.teaching import learning
@@ -165,6 +166,26 @@ def test_words_that_do_worse_or_get_no_vector_are_left_out_and_named(lm, tmp_pat
     kept = teach([tmp_path / "text.txt"], tmp_path / "kept", settings=settings, **given)
     assert {one.word for one in kept.words} == set(WORDS)
     assert "yurla" in [one.word for one in kept.worse]
+
+
+def test_teaching_a_taught_folder_adds_to_it(taught, tmp_path):
+    (tmp_path / "more.txt").write_text(sentences_of("wibbard", most=CONTEXTS), "utf-8")
+    words, out = ["wibbard"], tmp_path / "more"
+    settings = TeachSettings(keep_all=True)
+    more = teach([tmp_path / "more.txt"], out, words=words, model=taught.folder, workers=1, settings=settings)
+    alone = teach([tmp_path / "more.txt"], tmp_path / "alone", words=words, workers=1, settings=settings)
+    # Learned and judged with the model as it was before any word was taught.
+    (ours,), (theirs,) = more.words, alone.words
+    assert (ours.before, ours.after, ours.verdict) == (theirs.before, theirs.after, theirs.verdict)
+    assert ours.judgement.gain == pytest.approx(theirs.judgement.gain, abs=1e-4)
+    assert [one.word for one in taught_words(out)] == [*(one.word for one in taught.words), "wibbard"]
+    first, both = (LanguageModel.from_pretrained(folder, device="cpu") for folder in (taught.folder, out))
+    for one in (*taught.words, *more.words):
+        question = [Query(f"a {one.word} is a kind of _.")]
+        assert tuple(both.fill(question, top_k=5).words(0)) == one.after
+    assert np.array_equal(both.embeddings[: len(first.embeddings)], first.embeddings)
+    card = (out / "README.md").read_text("utf-8")
+    assert all(one.word in card for one in (*taught.words, *more.words))
 
 
 def test_a_word_can_be_one_token_instead(text, tmp_path, lm):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +75,13 @@ class Learned:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Learned:
-        """Read what ``asdict`` gave."""
+        """Read what ``asdict`` or :meth:`as_json` gave."""
         judgement = stored["judgement"]
         if judgement:
             signs = Signs(**judgement["signs"]) if judgement["signs"] else None
             judgement = Judgement(**{**judgement, "signs": signs})
         answers = {name: tuple(stored[name]) for name in ("before", "after")}
-        own = {name: value for name, value in stored.items() if name != "verdict"}
+        own = {one.name: stored[one.name] for one in fields(cls) if one.name in stored}
         return cls(**{**own, **answers, "judgement": judgement or None})
 
 
