@@ -14,7 +14,7 @@ reported.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,27 +57,22 @@ def unit(rows: torch.Tensor) -> np.ndarray:
 
 def measures(
     lm: LanguageModel, store: Store, chimeras: list[Chimera], probes: list[str], contexts: int
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Unit vectors of chimeras and of known words, by each way of comparing them."""
+) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Each way of comparing them, with unit vectors of chimeras and of known words."""
     learner = WordLearner.for_model(lm)
     pairs = [(NONCE, sentence) for one in chimeras for sentence in one.sentences]
     counts = np.array([len(one.sentences) for one in chimeras])
     unseen = contexts_of_sentences(lm.tokens, pairs)
     known = contexts_of_words(lm.tokens, store, probes, contexts=contexts)
     seen = states(lm, known)
-    found = {
-        "likeness": (
-            unit(profiles(states(lm, unseen), counts, seen)),
-            unit(profiles(seen, known.counts)),
-        )
-    }
+    yield "likeness", unit(profiles(states(lm, unseen), counts, seen)), unit(profiles(seen, known.counts))
 
     def readings(of: MaskedContexts, numbers: np.ndarray) -> torch.Tensor:
         return pool(read(lm, learner.known, of, "masked"), numbers, learner.known.mean)
 
     theirs, ours = readings(known, known.counts), readings(unseen, counts)
     mean = theirs.mean(0)
-    found["readings"] = unit(ours - mean), unit(theirs - mean)
+    yield "readings", unit(ours - mean), unit(theirs - mean)
     made = learner.infer_words(probes, store, contexts=contexts).vectors
     rows = [
         lm.embeddings[lm.whole_words[one]] if one in lm.whole_words else torch.tensor(made[one])
@@ -86,8 +81,7 @@ def measures(
     mine = learner.infer_each([(NONCE, one.sentences) for one in chimeras])
     vectors = torch.from_numpy(np.stack([one.vector for one in mine if one is not None]))
     centre = learner.known.mean
-    found["input vectors"] = unit(vectors - centre), unit(torch.stack(rows) - centre)
-    return found
+    yield "input vectors", unit(vectors - centre), unit(torch.stack(rows) - centre)
 
 
 def correlations(chimeras: list[Chimera], similarity: Callable[[int, str], float]) -> list[float]:
@@ -114,7 +108,7 @@ def main() -> None:
     every = [one for group in groups.values() for one in group]
     probes = sorted({probe for one in every for probe in one.probes})
     place = {probe: row for row, probe in enumerate(probes)}
-    for way, (ours, theirs) in measures(lm, Store.open(asked.corpus), every, probes, asked.contexts).items():
+    for way, ours, theirs in measures(lm, Store.open(asked.corpus), every, probes, asked.contexts):
         first = 0
         for (n, part), group in groups.items():
             own = ours[first : first + len(group)]
