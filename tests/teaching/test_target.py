@@ -103,8 +103,10 @@ def test_a_taught_encoder_puts_words_near_their_kind(encoder, taught_encoder):
 
 
 def test_sentence_transformers_loads_the_folder(encoder, taught_encoder):
-    library = pytest.importorskip("sentence_transformers")
-    old, new = (library.SentenceTransformer(str(one)) for one in (encoder, taught_encoder.folder))
+    # Imported here: it takes seconds, which the other tests need not spend.
+    from sentence_transformers import SentenceTransformer
+
+    old, new = (SentenceTransformer(str(one)) for one in (encoder, taught_encoder.folder))
     assert np.array_equal(old.encode(PLAIN), new.encode(PLAIN))
     assert not np.array_equal(old.encode("a blimpet"), new.encode("a blimpet"))
 
@@ -197,8 +199,6 @@ def test_the_judge_prefers_the_true_meaning(encoder, lm):
 
 def test_the_pages_show_code_that_runs(taught_encoder, taught_causal, tmp_path, monkeypatch):
     for page, taught in (("retrieval", taught_encoder), ("causal", taught_causal)):
-        if page == "retrieval":
-            pytest.importorskip("sentence_transformers")
         (code,) = code_blocks(ROOT / "docs" / "howto" / f"{page}.md", "python")
         folder = tmp_path / page
         folder.mkdir()
