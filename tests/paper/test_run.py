@@ -12,7 +12,7 @@ from rarewords.paper import published
 from rarewords.paper.experiment import Experiment
 from rarewords.paper.part import to_json
 from rarewords.paper.run import PARTS, check_parts, reproduce
-from rarewords.paper.settings import CONFIGURATIONS
+from rarewords.paper.settings import CONFIGURATIONS, sample_dataset
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
 from rarewords.probe.result import ProbeResult
 from rarewords.stages import Stages
@@ -141,14 +141,15 @@ def test_cached_targets_are_used(done, lm, store, settings, tmp_path):
     stage = next(done[0].glob("stages/one-token-approximation-*"))
     ready = WordVectors.load(stage / "vectors.safetensors")
     given = ready.subset(list(ready.words)[1:])
-    made = Experiment(lm, store, Dataset.load(), settings, Stages(tmp_path), given).approximations
+    entries = sample_dataset(Dataset.load(), settings)
+    made = Experiment(lm, store, entries, settings, Stages(tmp_path), given).approximations
     assert set(made.words) == set(ready.words)
     (stage,) = tmp_path.glob("one-token-approximation-*")
     assert list(WordVectors.load(stage / "vectors.safetensors")) == [ready.words[0]]
     np.testing.assert_allclose(made[ready.words[0]], ready[ready.words[0]], atol=1e-5)
     other = WordVectors(["kumquat"], np.ones((1, lm.dim), np.float32), {"fingerprint": "0" * 16})
     with pytest.raises(InputError, match="made for another model"):
-        Experiment(lm, store, Dataset.load(), settings, Stages(tmp_path), other)
+        Experiment(lm, store, entries, settings, Stages(tmp_path), other)
 
 
 def test_a_report_can_be_written_from_results_alone(done, lm, store, settings, tmp_path):

@@ -15,7 +15,7 @@ def test_the_default_is_the_papers_experiment_with_three_seeds():
     assert full == ReproduceSettings()
     assert full.sample.whole
     assert full.training_seeds == (0, 1, 2)
-    assert (full.ota().frame, full.ota().start, full.ota().steps) == ("random", "zero", 4000)
+    assert (full.ota().frame, full.ota().start, full.ota().steps) == ("masked", "mean", 300)
     assert (full.curve("static").frame, full.curve("random").steps) == ("static", 5000)
     am, context = full.mimic("am", 3), full.mimic("am+context", 3)
     assert (am.epochs, am.seed, am.min_count, am.copies_max) == (10, 3, 100, 5)

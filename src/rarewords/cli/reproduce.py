@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from rarewords.cli.options import AsJson, Corpus, Device, Model, Seed, advanced, print_json
+from rarewords.cli.options import (
+    AsJson,
+    Corpus,
+    Device,
+    Model,
+    OneWorker,
+    Seed,
+    advanced,
+    engine_or_none,
+    print_json,
+)
 
 
 def reproduce(
@@ -37,6 +47,7 @@ def reproduce(
         int | None, advanced(min=1, help="Trainings of each configuration: 3 by default, 1 for a sample.")
     ] = None,
     seed: Seed = 0,
+    workers: OneWorker = 1,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -77,17 +88,19 @@ def reproduce(
     repeated = ["all"] if asked == ["report"] else asked
     options += ["--quick"] if quick else []
     lm = LanguageModel.from_pretrained(model, device=device)
-    done = run(
-        lm,
-        store,
-        out,
-        parts=asked,
-        settings=settings,
-        dataset=dataset,
-        targets=ready,
-        learner=WordLearner.from_pretrained(learner, lm) if learner is not None else None,
-        command=shlex.join(["rarewords", "reproduce", *repeated, *options]),
-    )
+    with engine_or_none("local", workers) as engine:
+        done = run(
+            lm,
+            store,
+            out,
+            parts=asked,
+            settings=settings,
+            dataset=dataset,
+            targets=ready,
+            learner=WordLearner.from_pretrained(learner, lm) if learner is not None else None,
+            command=shlex.join(["rarewords", "reproduce", *repeated, *options]),
+            engine=engine,
+        )
     if as_json:
         claims = [{"verdict": claim.verdict, **to_json(claim)} for claim in done.claims]
         print_json({"report": str(done.report), "claims": claims, "results": to_json(done.parts)})

@@ -45,12 +45,16 @@ class Batch:
 
 @dataclass(frozen=True)
 class Objective:
-    """The distance for one model, frame and choice of layers."""
+    """The distance for one model, frame and choice of layers.
+
+    :param half: multiply matrices in bfloat16, which is quicker on a GPU.
+    """
 
     lm: LanguageModel
     frame: Frame
     layers: tuple[int, ...]
     balanced: bool
+    half: bool
 
     @classmethod
     def of(cls, lm: LanguageModel, settings: OtaSettings) -> Objective:
@@ -58,7 +62,9 @@ class Objective:
         layers = settings.layers or tuple(range(1, lm.layers + 1))
         if max(layers) > lm.layers:
             raise InputError(f"{lm.name} has {lm.layers} layers, so there is no layer {max(layers)}")
-        return cls(lm, Frame.of(lm, settings.frame), layers, settings.balanced)
+        # A falling rate averages rounding away, as it does contexts.
+        half = settings.falling and lm.device.type == "cuda"
+        return cls(lm, Frame.of(lm, settings.frame), layers, settings.balanced, half)
 
     @torch.no_grad()
     def targets(self, batch: Batch, context: int) -> Tensor:
@@ -95,7 +101,8 @@ class Objective:
 
     def _around(self, inputs: Tensor, width: int) -> Tensor:
         """Hidden states without those of the ``width`` positions of the word."""
-        hidden = self.lm.hidden_states(inputs)
+        with torch.autocast(self.lm.device.type, torch.bfloat16, enabled=self.half):
+            hidden = self.lm.hidden_states(inputs)
         states = torch.stack([hidden[layer] for layer in self.layers])
         left = self.frame.left
         return torch.cat([states[:, :, :left], states[:, :, left + width :]], dim=2)

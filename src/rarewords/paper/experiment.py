@@ -24,7 +24,7 @@ from rarewords.mimic.train import EpochReport
 from rarewords.models import shown_name
 from rarewords.ota.approximate import approximate
 from rarewords.paper.published import CORPUS_WORDS, EXAMPLES
-from rarewords.paper.settings import CONFIGURATIONS, ReproduceSettings, order_key, sample_dataset
+from rarewords.paper.settings import CONFIGURATIONS, ReproduceSettings, order_key
 from rarewords.probe.dataset import BANDS, Dataset, FrequencyBounds
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.probe.result import ProbeResult
@@ -104,9 +104,8 @@ class Experiment:
             raise InputError("the store and the model differ in lower-casing; build the store with --model")
         check_made_for(lm, targets)
         self.lm, self.store, self.settings, self.stages = lm, store, settings, stages
-        self.dataset = sample_dataset(dataset, settings)
+        self.dataset, self.targets = dataset, targets
         self.learner = learner or WordLearner.for_model(lm)
-        self._targets = targets
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -116,7 +115,7 @@ class Experiment:
             "dataset": self.dataset.digest,
             "store": self.store.digest,
             "settings": asdict(self.settings),
-            "targets": None if self._targets is None else self._targets.key,
+            "targets": None if self.targets is None else self.targets.key,
             "version": __version__,
         }
 
@@ -164,7 +163,7 @@ class Experiment:
     def approximations(self) -> WordVectors:
         """One-token approximations of all shown words and training words of several pieces."""
         words = list(dict.fromkeys([*self._several_pieces(self.shown_words), *self.training_targets]))
-        ready = self._targets
+        ready = self.targets
         missing = [word for word in words if ready is None or word not in ready]
         if ready is not None and not missing:
             return ready.subset(words)
@@ -252,7 +251,7 @@ class Experiment:
             hidden=lm.hidden,
             parameters=round(lm.parameters / 1e6, 1),
             vocabulary=len(lm.embeddings),
-            ota=f"preset {self.settings.sample.ota_preset}, {ota.steps:,} steps",
+            ota=f"preset fast, {ota.steps:,} steps",
             corpus_words=self.store.totals.words,
             entries={band: len(found) for band, found in contexts.items()},
             training_one_piece=sum(word in lm.whole_words for word in self.frequent),

@@ -104,11 +104,13 @@ class Part(ABC):
     """An experiment of the paper; its fields are the result.
 
     :cvar beyond: not an experiment of the paper's.
+    :cvar trains: the configurations of attentive mimicking that it measures.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     beyond: ClassVar[bool] = False
+    trains: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     @abstractmethod

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from rarewords.corpus.store import Store
+from rarewords.engine import Engine
 from rarewords.errors import InputError
 from rarewords.files import read_json, whole_file, write_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.learner import WordLearner
+from rarewords.paper.ahead import make_ahead
 from rarewords.paper.experiment import Experiment
 from rarewords.paper.part import Claim, Part, from_json, to_json
 from rarewords.paper.parts.ablation import AblationPart
@@ -23,7 +25,7 @@ from rarewords.paper.parts.main import MainPart
 from rarewords.paper.parts.methods import MethodsPart
 from rarewords.paper.parts.ota import OtaPart
 from rarewords.paper.report import Report, environment, write_report
-from rarewords.paper.settings import ReproduceSettings
+from rarewords.paper.settings import ReproduceSettings, sample_dataset
 from rarewords.probe.dataset import Dataset
 from rarewords.progress import message
 from rarewords.stages import Cost, Stages, key_of
@@ -61,6 +63,7 @@ def reproduce(
     targets: WordVectors | None = None,
     learner: WordLearner | None = None,
     command: str | None = None,
+    engine: Engine | None = None,
 ) -> Reproduction:
     """Run experiments of the paper and write their report.
 
@@ -72,17 +75,21 @@ def reproduce(
     :param targets: cached one-token approximations; missing words are approximated.
     :param learner: our own method, for part ``beyond``; by default the learner for this model.
     :param command: the command line to show in the report.
+    :param engine: makes stages side by side in several processes.
     """
     out, chosen = Path(out), check_parts(parts)
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file, not a folder; choose another folder")
     settings, stages = settings or ReproduceSettings(), Stages(out / "stages")
-    experiment = Experiment(lm, store, dataset or Dataset.load(), settings, stages, targets, learner)
+    entries = sample_dataset(dataset or Dataset.load(), settings)
+    experiment = Experiment(lm, store, entries, settings, stages, targets, learner)
     # What a part's result depends on; only our own method depends on the learner.
     identities = {
         name: key_of(experiment.identity, experiment.learner.key if part.beyond else None)
         for name, part in PARTS.items()
     }
+    if engine is not None:
+        make_ahead(experiment, [PARTS[name] for name in chosen], engine)
     for number, name in enumerate(chosen, 1):
         message(f"Part {number} of {len(chosen)}: {PARTS[name].title}")
         before = set(stages.costs)

@@ -28,6 +28,7 @@ class AblationPart(Part):
 
     name = "ablation"
     title = "What attentive mimicking needs"
+    trains = tuple(CONFIGURATIONS)
 
     entries: int
     epochs: tuple[int, ...]

@@ -27,6 +27,7 @@ class BeyondPart(Part):
 
     name = "beyond"
     title = "Our own method beside AM+context"
+    trains = (CONFIGURATION,)
     beyond = True
 
     compared: OverSeeds
@@ -36,10 +37,10 @@ class BeyondPart(Part):
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
         """Vectors of our default method for all keywords, against the pieces and against AM+context."""
-        settings = experiment.settings
+        settings, vectors = experiment.settings, _vectors(experiment)
         trained = [experiment.training(CONFIGURATION, seed) for seed in settings.training_seeds]
         am = [experiment.probe(LABEL, vectors=one.vectors[settings.sample.epochs[-1]]) for one in trained]
-        ours = experiment.probe(OURS, vectors=_vectors(experiment))
+        ours = experiment.probe(OURS, vectors=vectors)
         test = [
             [one.of_set(experiment.dataset, "test") for one in runs]
             for runs in ([experiment.pieces], am, [ours])

@@ -55,6 +55,7 @@ class ExamplesPart(Part):
 
     name = "examples"
     title = "Example queries"
+    trains = (CONFIGURATION,)
 
     queries: tuple[Answered, ...]
 

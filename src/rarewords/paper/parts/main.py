@@ -37,6 +37,7 @@ class MainPart(Part):
 
     name = "main"
     title = "The model with and without attentive mimicking"
+    trains = (CONFIGURATION,)
 
     epochs: int
     vectors: OverSeeds
