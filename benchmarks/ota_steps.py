@@ -1,7 +1,7 @@
 """How many steps one-token approximation needs: WNLaMPro dev with the pieces and with one vector for them.
 
     PYTHONPATH=src python benchmarks/ota_steps.py OUT --model M --name NAME [--steps 100 300] [--rates .005]
-        [--paper 4000]
+        [--paper 4000] [--limit 600]
 
 Approximates all keywords of dev that have several pieces, once for each number of steps and rate of preset
 ``fast`` and once for each number of steps of preset ``paper``. Each measurement adds one line to
@@ -33,18 +33,20 @@ def main() -> None:
     parser.add_argument("--steps", nargs="*", type=int, default=[100, 300])
     parser.add_argument("--rates", nargs="+", type=float, default=[0.005])
     parser.add_argument("--paper", nargs="*", type=int, default=[])
+    parser.add_argument("--limit", type=int, help="only N entries of dev, of every relation and frequency")
     asked = parser.parse_args()
     progress.enable()
-    lm, dataset = LanguageModel.from_pretrained(asked.model), Dataset.load()
-    words = list(dict.fromkeys(entry.word.text for entry in dataset if entry.subset == "dev"))
+    lm = LanguageModel.from_pretrained(asked.model)
+    dataset = Dataset(Dataset.load().select(subset="dev", limit=asked.limit))
+    words = list(dict.fromkeys(entry.word.text for entry in dataset))
     path = asked.out / f"{asked.name or Path(asked.model).name}-steps.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
 
     def measure(about: dict[str, object], vectors: WordVectors | None) -> None:
         method = "pieces" if vectors is None else "vectors"
-        found = evaluate(lm, dataset, EvalSettings(method=method, subset="dev"), vectors=vectors)
+        found = evaluate(lm, dataset, EvalSettings(method=method), vectors=vectors)
         cells = {f"{cell.relation} {cell.band}": round(cell.mrr.mean, 4) for cell in found.cells}
-        line = json.dumps({**about, "MRR": found.mrr, **cells})
+        line = json.dumps({**about, "entries": len(dataset), "MRR": found.mrr, **cells})
         with path.open("a", encoding="utf-8") as stream:
             stream.write(line + "\n")
         print(line, flush=True)

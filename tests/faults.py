@@ -53,7 +53,7 @@ class Task:
             "ota": (*words, *out, *model, "--steps", 10),
             "mimic train": (*corpus, *out, *model, "--without", "ota", "--settings", bench["longer.toml"]),
             "teach": (*words, *corpus, *out, *model),
-            "reproduce": ("methods", *corpus, *out, *model, *data, "--sample", "tiny"),
+            "reproduce": ("methods", *corpus, *out, *model, *data, "--quick"),
         }
         return [*self.name.split(), *map(str, given[self.name])]
 

@@ -1,6 +1,7 @@
 """A run of all parts: its results, its report, resuming, and a second run."""
 
 import json
+import os
 import re
 import shutil
 
@@ -155,6 +156,9 @@ def test_cached_targets_are_used(done, lm, store, settings, tmp_path):
 def test_a_report_can_be_written_from_results_alone(done, lm, store, settings, tmp_path):
     folder, found = done
     shutil.copytree(folder / "results", tmp_path / "moved" / "results")  # without the stages
+    left = tmp_path / "moved" / "results" / ".main.json.abcdefgh.part"  # by a run that was killed
+    left.touch()
+    os.utime(left, (0, 0))
     again = reproduce(lm, store, tmp_path / "moved", parts=["report"], settings=settings)
     assert to_json(again.parts) == to_json(found.parts)
     assert [claim.verdict for claim in again.claims] == [claim.verdict for claim in found.claims]
@@ -162,6 +166,7 @@ def test_a_report_can_be_written_from_results_alone(done, lm, store, settings, t
     assert "| Probing with OTA " in text
     assert "earlier run" in text
     assert not (tmp_path / "moved" / "stages").exists()
+    assert not left.exists()
     with pytest.raises(InputError, match="no results of this model"):
         reproduce(lm, store, tmp_path / "empty", parts=["report"], settings=settings)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,7 +79,7 @@ def reproduce(
     :param command: the command line to show in the report.
     :param engine: makes stages side by side in several processes.
     """
-    out, chosen = Path(out), check_parts(parts)
+    out, chosen, began = Path(out), check_parts(parts), time.time()
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file, not a folder; choose another folder")
     settings, stages = settings or ReproduceSettings(), Stages(out / "stages")
@@ -114,6 +116,7 @@ def reproduce(
     )
     write_json(out / "settings.json", {**experiment.identity, "facts": to_json(report.facts)})
     write_report(report, out)
+    _remove_left(out, began)
     return Reproduction(dict(report.parts), report.claims, out / "report.html")
 
 
@@ -126,6 +129,16 @@ def check_parts(parts: Sequence[str]) -> list[str]:
         asked = f"unknown part {unknown[0]!r}; " if unknown else "no part is named; "
         raise InputError(f"{asked}use {', '.join([ALL, *PARTS])}, or report alone")
     return [name for name in PARTS if ALL in parts or name in parts]
+
+
+def _remove_left(out: Path, began: float) -> None:
+    """Remove what a killed run left half-written; what another process is writing now is younger."""
+    for path in (
+        part for folder in (out, out / "figures", out / "results") for part in folder.glob(".*.part")
+    ):
+        with suppress(OSError):
+            if path.stat().st_mtime < began:
+                path.unlink()
 
 
 def _write(path: Path, value: Any) -> None:

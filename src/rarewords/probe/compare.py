@@ -108,6 +108,8 @@ class Comparison:
 
     def cell(self, relation: str = "all", band: str = "all") -> ComparedCell | None:
         """The cell of a relation and a frequency band, None without such entries."""
+        if relation == "all" and self.cells:
+            relation = self.cells[-1].relation  # the only one of a data set with one relation
         return next((one for one in self.cells if (one.relation, one.band) == (relation, band)), None)
 
     def as_json(self) -> dict[str, Any]:
