@@ -1,0 +1,165 @@
+"""A topic task from Wikipedia, and its test part with words replaced by rare synonyms.
+
+    python benchmarks/tasks/rarify.py ARTICLES --corpus STORE --out FOLDER
+
+ARTICLES is a text of articles separated by empty lines, each with its title first. What an article is about
+is said by the noun of its first sentence (*is a species*, *was a Polish film*), by the table below; the
+examples are its later sentences, so that the noun itself is not among them. Articles are split 80 : 10 : 10.
+In a test sentence those words are replaced by a rare synonym that say most about its topic in the training
+part (the largest log-odds), at most four. A synonym shares a word's most frequent sense in WordNet, occurs 8
+to 200 times in the store and never in the training part, is split by the tokenizer, and does not begin as the
+word does. FOLDER gets train.jsonl, dev.jsonl and test.jsonl; a test sentence has both forms. WordNet is found
+as `rarewords wnlampro build` finds it, and is not needed for measuring (rarified.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rarewords import Store
+from rarewords.models import load_tokens
+from rarewords.probe.build import open_wordnet
+
+KINDS = {
+    "animal or plant": "species genus moth butterfly beetle fish plant snail spider bird frog family",
+    "athlete": "player skier footballer cricketer rower cyclist snowboarder skater athlete sprinter boxer",
+    "politician": "politician senator minister diplomat",
+    "film": "film episode",
+    "music": "album song single singer musician rapper band composer",
+    "place": "village town community locality settlement city municipality parish",
+    "writing": "writer poet author novelist journalist novel newspaper book",
+    "science": "mathematician scientist historian economist professor physicist engineer academic",
+    "religion": "bishop priest prelate church",
+    "competition": "edition tournament season championship competition",
+    "water": "river lake stream tributary",
+    "company": "company businessman entrepreneur manufacturer",
+}
+LABELS = {noun: label for label, nouns in enumerate(KINDS.values()) for noun in nouns.split()}
+LEAST, MOST, REPLACED, MOST_PER_KIND = 8, 200, 4, 1500
+_FIRST = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the) ([^.,;()]{3,80})")
+_END = re.compile(
+    r"\b(?:in|of|from|who|that|which|by|for|located|on|and|at|with|to|the|as|based|written|directed|known)\b"
+)
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sentence and its topic; ``rarified`` has rare words in the place of some."""
+
+    words: tuple[str, ...]
+    label: int
+    rarified: tuple[str, ...] = ()
+    rare: tuple[str, ...] = ()
+
+
+def examples(text: str) -> Iterator[tuple[str, Example]]:
+    """The later sentences of articles that say what they are about, each with the part it belongs to."""
+    for article in re.split(r"\n\n\n+", text):
+        lines = [line for line in article.split("\n") if line.strip()]
+        found = _FIRST.search(lines[1]) if len(lines) > 1 else None
+        noun = (_END.split(found[1])[0].split() or [""])[-1].lower() if found else ""
+        if noun in LABELS:
+            drawn = int(hashlib.sha256(lines[0].encode()).hexdigest(), 16) % 10
+            part = {0: "test", 1: "dev"}.get(drawn, "train")
+            sentences = re.split(r"(?<=[a-z)][.!?]) +(?=[A-Z])", " ".join(lines[1:]))[1:]
+            for sentence in sentences[:6]:
+                words = tuple(_WORD.findall(sentence))
+                if 8 <= len(words) <= 40:
+                    yield part, Example(words, LABELS[noun])
+
+
+class Synonyms:
+    """Rare synonyms by WordNet."""
+
+    def __init__(self, store: Store, known: Counter[str]) -> None:
+        self.wordnet: Any = open_wordnet()
+        self.store, self.known, self.tokens = store, known, load_tokens("default")
+
+    @cache  # noqa: B019 - there is one of these
+    def of(self, word: str) -> str | None:
+        """The least rare of a word's rare synonyms; None if it has none."""
+        found = []
+        for plural in (False, True):
+            base = self.wordnet.morphy(word, "n") if plural else word
+            if base is None or (plural and word != base + "s"):
+                continue
+            own = [
+                lemma
+                for synset in self.wordnet.synsets(base, "n" if plural else None)
+                for lemma in synset.lemmas()
+                if lemma.name() == base
+            ]
+            best = max(own, key=lambda lemma: lemma.count(), default=None)
+            names = best.synset().lemma_names() if best else []
+            found += [name + "s" * plural for name in names if self._fits(name + "s" * plural, word)]
+        return max(found, key=lambda name: (self.store.count(name), name), default=None)
+
+    def _fits(self, name: str, word: str) -> bool:
+        return (
+            bool(re.fullmatch("[a-z]{4,}", name))
+            and name[:4] != word[:4]
+            and not self.known[name]
+            and LEAST <= self.store.count(name) <= MOST
+            and len(self.tokens.pieces(name)) > 1
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("articles", type=Path)
+    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    asked = parser.parse_args()
+    parts: dict[str, list[Example]] = {"train": [], "dev": [], "test": []}
+    for part, one in examples(asked.articles.read_text("utf-8", errors="replace")):
+        parts[part].append(one)
+    for own in parts.values():
+        random.Random(0).shuffle(own)
+    taken: Counter[int] = Counter()
+    train = [one for one in parts["train"] if taken.update([one.label]) or taken[one.label] <= MOST_PER_KIND]
+    words = {label: Counter() for label in range(len(KINDS))}
+    for one in train:
+        words[one.label].update({word.lower() for word in one.words})
+    known = sum(words.values(), Counter())
+    size = Counter(one.label for one in train)
+
+    def odds(word: str, label: int) -> float:
+        inside = (words[label][word] + 0.5) / (size[label] + 1)
+        outside = (known[word] - words[label][word] + 0.5) / (len(train) - size[label] + 1)
+        return math.log(inside / outside)
+
+    synonyms, test = Synonyms(Store.open(asked.corpus), known), []
+    for one in parts["test"]:
+        plain = [(odds(word, one.label), place) for place, word in enumerate(one.words) if word.islower()]
+        places = [
+            place for value, place in sorted(plain, reverse=True) if value > 0 and known[one.words[place]]
+        ]
+        found = {place: name for place in places if (name := synonyms.of(one.words[place])) is not None}
+        chosen = dict(list(found.items())[:REPLACED])
+        if chosen:
+            rarified = tuple(chosen.get(place, word) for place, word in enumerate(one.words))
+            test.append(Example(one.words, one.label, rarified, tuple(chosen.values())))
+    asked.out.mkdir(parents=True, exist_ok=True)
+    for part, own in (("train", train), ("dev", parts["dev"][:2000]), ("test", test)):
+        lines = [json.dumps(asdict(one), ensure_ascii=False) for one in own]
+        (asked.out / f"{part}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+        rare = {word for one in own for word in one.rare}
+        print(f"{part}: {len(own):,} sentences, {len(rare):,} rare words")
+    pairs = Counter((w, r) for one in test for w, r in zip(one.words, one.rarified, strict=True) if w != r)
+    print(", ".join(f"{w} -> {r} ({n})" for (w, r), n in pairs.most_common(40)))
+
+
+if __name__ == "__main__":
+    main()
