@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import torch
 from measure import change, note, options
-from transformers import AutoTokenizer
+from transformers import AutoConfig, AutoTokenizer
 from tuning import Examples, fine_tune, load, predict
 
-from rarewords import teach
+from rarewords import InputError, teach
 from rarewords.models import DEFAULT_MODEL, bundled_model
 from rarewords.teaching.settings import TeachSettings
 
@@ -184,17 +184,23 @@ def main() -> None:
         text = Path(place) / "text.txt"
         lines = [" ".join(one.words) for sets in every.values() for own in sets.values() for one in own]
         text.write_text("\n".join(lines) + "\n", "utf-8")
-        ways, words = [untaught], 0
-        taught_words: list[set[int]] = []
+        ways, words = [untaught], {}
+        taught_words: list[set[int]] = [set() for _ in parts["test"]]
         for name, slash in (("pieces and vector", True), ("vector", False))[: 1 if asked.quick else 2]:
             folder = Path(place) / name.replace(" ", "-")
-            done = teach([text], folder, model=asked.model, settings=TeachSettings(slash=slash, **settings))
-            found = way(name, str(folder))
-            first = len(AutoTokenizer.from_pretrained(base))
+            try:
+                done = teach(
+                    [text], folder, model=asked.model, settings=TeachSettings(slash=slash, **settings)
+                )
+            except InputError as error:  # no word is expected to help
+                note(asked.out, task=f"entities, {asked.set}", model=asked.name, way=name, nothing=str(error))
+                continue
+            found, words = way(name, str(folder)), {**words, name: len(done.words)}
+            first = AutoConfig.from_pretrained(folder).rarewords_first_token
             tokens = tuple(range(first, len(AutoTokenizer.from_pretrained(folder))))
             ways += [found, Way(f"{name}, random", found.folder, found.examples, tokens)]
             if slash:
-                words, test = len(done.words), found.examples["test"]
+                test = found.examples["test"]
                 holding = [
                     own[ids >= first].tolist()
                     for own, ids in zip(test.words.cpu(), test.ids.cpu(), strict=True)
@@ -225,7 +231,7 @@ def main() -> None:
                     part="test",
                     group=group,
                     items=int(each[0][:, 2].sum()),
-                    words=words,
+                    words=words.get(chosen.name.removesuffix(", random"), 0),
                     f1=float(f1(total.sum(0)[None])[0]),
                     seeds=[round(float(f1(one.sum(0)[None])[0]), 4) for one in each],
                     untaught=float(f1(before[group].sum(0)[None])[0]),

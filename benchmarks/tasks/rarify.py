@@ -4,12 +4,13 @@
 
 ARTICLES is a text of articles separated by empty lines, each with its title first. What an article is about
 is said by the noun of its first sentence (*is a species*, *was a Polish film*), by the table below; the
-examples are its later sentences, so that the noun itself is not among them. Articles are split 80 : 10 : 10.
-In a test sentence those words are replaced by a rare synonym that say most about its topic in the training
-part (the largest log-odds), at most four. A synonym shares a word's most frequent sense in WordNet, occurs 8
-to 200 times in the store and never in the training part, is split by the tokenizer, and does not begin as the
-word does. FOLDER gets train.jsonl, dev.jsonl and test.jsonl; a test sentence has both forms. WordNet is found
-as `rarewords wnlampro build` finds it, and is not needed for measuring (rarified.py).
+examples are its later sentences of 8 to 20 words, so that the noun itself is not among them. Articles are
+split 5 : 1 : 4. In a test sentence those words are replaced by a rare synonym that say most about its topic
+in the training part (the largest log-odds, at least .5), at most four, but none of the 300 most frequent
+words. A synonym shares a word's most frequent sense in WordNet, occurs 8 to 200 times in the store and never
+in the training part, is split by the tokenizer, and does not begin as the word does. FOLDER gets train.jsonl,
+dev.jsonl and test.jsonl; a test sentence has both forms. WordNet is found as `rarewords wnlampro build` finds
+it, and is not needed for measuring (rarified.py).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ KINDS = {
     "company": "company businessman entrepreneur manufacturer",
 }
 LABELS = {noun: label for label, nouns in enumerate(KINDS.values()) for noun in nouns.split()}
-LEAST, MOST, REPLACED, MOST_PER_KIND = 8, 200, 4, 1500
+LEAST, MOST, REPLACED, MOST_PER_KIND, LEAST_ODDS, COMMON = 8, 200, 4, 1500, 0.5, 300
 _FIRST = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the) ([^.,;()]{3,80})")
 _END = re.compile(
     r"\b(?:in|of|from|who|that|which|by|for|located|on|and|at|with|to|the|as|based|written|directed|known)\b"
@@ -72,11 +73,11 @@ def examples(text: str) -> Iterator[tuple[str, Example]]:
         noun = (_END.split(found[1])[0].split() or [""])[-1].lower() if found else ""
         if noun in LABELS:
             drawn = int(hashlib.sha256(lines[0].encode()).hexdigest(), 16) % 10
-            part = {0: "test", 1: "dev"}.get(drawn, "train")
+            part = "train" if drawn < 5 else "test" if drawn < 9 else "dev"
             sentences = re.split(r"(?<=[a-z)][.!?]) +(?=[A-Z])", " ".join(lines[1:]))[1:]
             for sentence in sentences[:6]:
                 words = tuple(_WORD.findall(sentence))
-                if 8 <= len(words) <= 40:
+                if 8 <= len(words) <= 20:
                     yield part, Example(words, LABELS[noun])
 
 
@@ -140,11 +141,14 @@ def main() -> None:
         outside = (known[word] - words[label][word] + 0.5) / (len(train) - size[label] + 1)
         return math.log(inside / outside)
 
-    synonyms, test = Synonyms(Store.open(asked.corpus), known), []
+    store, test = Store.open(asked.corpus), []
+    synonyms, common = Synonyms(store, known), set(store.counts()[0][:COMMON])
     for one in parts["test"]:
         plain = [(odds(word, one.label), place) for place, word in enumerate(one.words) if word.islower()]
         places = [
-            place for value, place in sorted(plain, reverse=True) if value > 0 and known[one.words[place]]
+            place
+            for value, place in sorted(plain, reverse=True)
+            if value > LEAST_ODDS and one.words[place] not in common
         ]
         found = {place: name for place in places if (name := synonyms.of(one.words[place])) is not None}
         chosen = dict(list(found.items())[:REPLACED])
