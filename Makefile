@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.installed
 
-.PHONY: setup demo test test-lowest lint fuzz docs bench clean
+.PHONY: setup demo test test-lowest lint fuzz docs bench tasks clean
 setup: $(SETUP)
 
 # torch first and by exact version: a range would let pip choose a build with gigabytes of GPU libraries.
@@ -43,6 +43,11 @@ docs: $(SETUP)
 
 bench: $(SETUP)
 	for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+# Tasks that others made: DATA holds the sets, text and models, WORK gets the rest. QUICK=--quick: a small part.
+JOBS ?= 1
+tasks: $(SETUP)
+	$(BIN)/python benchmarks/tasks/all.py $(DATA) $(WORK) --jobs $(JOBS) $(QUICK)
 
 clean:
 	rm -rf .venv .venv-lowest build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -13,14 +13,13 @@ reported.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
-from measure import interval, note
+from measure import interval, note, options
 from scipy.stats import spearmanr
 
 from rarewords import LanguageModel, Store, WordLearner
@@ -93,18 +92,16 @@ def correlations(chimeras: list[Chimera], similarity: Callable[[int, str], float
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
+    parser = options(__doc__, "the folder of the chimeras")
     parser.add_argument("--corpus", type=Path, required=True)
-    parser.add_argument("--model", default="default")
-    parser.add_argument("--name", default="gte-mlm")
     parser.add_argument("--contexts", type=int, default=24, help="of each known word")
-    parser.add_argument("--out", type=Path, default=Path("docs/results/tasks/tasks.jsonl"))
     asked = parser.parse_args()
     lm = LanguageModel.from_pretrained(asked.model)
     groups = {
-        (n, part): load(asked.folder / f"dataset.l{n}.fixed.{part}.txt") for n in LENGTHS for part in PARTS
+        (n, part): load(asked.data / f"dataset.l{n}.fixed.{part}.txt") for n in LENGTHS for part in PARTS
     }
+    if asked.quick:
+        groups = {key: group[:4] for key, group in groups.items()}
     every = [one for group in groups.values() for one in group]
     probes = sorted({probe for one in every for probe in one.probes})
     place = {probe: row for row, probe in enumerate(probes)}

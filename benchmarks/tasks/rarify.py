@@ -7,10 +7,10 @@ is said by the noun of its first sentence (*is a species*, *was a Polish film*),
 examples are its later sentences of 8 to 20 words, so that the noun itself is not among them. Articles are
 split 5 : 1 : 4. In a test sentence those words are replaced by a rare synonym that say most about its topic
 in the training part (the largest log-odds, at least .5), at most four, but none of the 300 most frequent
-words. A synonym shares a word's most frequent sense in WordNet, occurs 8 to 200 times in the store and never
-in the training part, is split by the tokenizer, and does not begin as the word does. FOLDER gets train.jsonl,
-dev.jsonl and test.jsonl; a test sentence has both forms. WordNet is found as `rarewords wnlampro build` finds
-it, and is not needed for measuring (rarified.py).
+words. A synonym shares a word's most frequent sense in WordNet, as a noun if it can be one; it occurs 8 to
+200 times in the store and never in the training part, is split by the tokenizer, and does not begin as the
+word does. FOLDER gets train.jsonl, dev.jsonl and test.jsonl; a test sentence has both forms. WordNet is found
+as `rarewords wnlampro build` finds it, and is not needed for measuring (rarified.py).
 """
 
 from __future__ import annotations
@@ -92,19 +92,20 @@ class Synonyms:
     def of(self, word: str) -> str | None:
         """The least rare of a word's rare synonyms; None if it has none."""
         found = []
-        for plural in (False, True):
-            base = self.wordnet.morphy(word, "n") if plural else word
-            if base is None or (plural and word != base + "s"):
+        for ending in ("", "s"):
+            base = word.removesuffix(ending)
+            if word != base + ending:
                 continue
+            noun = bool(self.wordnet.synsets(base, "n"))  # text has no tags: a noun if it can be one
             own = [
                 lemma
-                for synset in self.wordnet.synsets(base, "n" if plural else None)
+                for synset in self.wordnet.synsets(base, "n" if noun else None)
                 for lemma in synset.lemmas()
-                if lemma.name() == base
+                if lemma.name() == base and (noun or not ending)
             ]
             best = max(own, key=lambda lemma: lemma.count(), default=None)
             names = best.synset().lemma_names() if best else []
-            found += [name + "s" * plural for name in names if self._fits(name + "s" * plural, word)]
+            found += [name + ending for name in names if self._fits(name + ending, word)]
         return max(found, key=lambda name: (self.store.count(name), name), default=None)
 
     def _fits(self, name: str, word: str) -> bool:
