@@ -60,13 +60,14 @@ def ota(
     import torch
 
     from rarewords.lm import LanguageModel
+    from rarewords.models import model_kind
     from rarewords.ota.approximate import approximate
     from rarewords.stages import work_beside
     from rarewords.vectors import read_words
 
     listed = read_words(words)
     torch.set_float32_matmul_precision("high")  # TF32 on a GPU
-    lm = LanguageModel.from_pretrained(model, device=device)
+    lm = LanguageModel.from_pretrained(model, device=device, kind=model_kind(model))
     with engine_or_none(engine, workers) as runner, work_beside(out) as stages:
         result = approximate(
             lm, listed, chosen, method=method, keep_single=keep_single, stages=stages, engine=runner

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from torch import Tensor
 from rarewords.engine import Engine, in_threads
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
-from rarewords.ota.contexts import Frame, word_key
+from rarewords.ota.contexts import AROUND, Frame, Sentences, word_key
 from rarewords.ota.objective import Batch, Objective, baseline
 from rarewords.ota.settings import METHODS, OtaSettings
 from rarewords.ota.solver import Watch, solve
@@ -64,9 +64,11 @@ class Approximation:
 class Approximator:
     """One-token approximation on one model: objective, start and rate as the settings ask for."""
 
-    def __init__(self, lm: LanguageModel, settings: OtaSettings | None = None) -> None:
+    def __init__(
+        self, lm: LanguageModel, settings: OtaSettings | None = None, frame: Frame | None = None
+    ) -> None:
         self.settings = settings or OtaSettings()
-        self.objective = Objective.of(lm, self.settings)
+        self.objective = Objective.of(lm, self.settings, frame)
 
     @cached_property
     def rate(self) -> float:
@@ -120,6 +122,8 @@ def approximate(
     settings: OtaSettings | None = None,
     *,
     method: str = "ota",
+    sentences: Mapping[str, Sequence[str]] | None = None,
+    start: WordVectors | None = None,
     keep_single: bool = False,
     words_per_batch: int | None = None,
     stages: Stages | None = None,
@@ -133,6 +137,8 @@ def approximate(
 
     :param settings: by default those of preset ``fast``.
     :param method: ``ota``, or a baseline: ``first``, ``last`` or ``avg`` of the pieces' embeddings.
+    :param sentences: sentences of each word, to be compared in instead of between random words.
+    :param start: where the search begins, for each word that it has, instead of where the settings say.
     :param keep_single: give words of one piece the model's own embedding instead of leaving them out.
     :param words_per_batch: how many words are computed together; changes the speed, not the vectors.
     :param stages: keeps finished batches, so that an interrupted run resumes.
@@ -142,7 +148,8 @@ def approximate(
         raise InputError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     settings = settings or OtaSettings()
     frame = Frame.of(lm, settings.frame if method == "ota" else "static")
-    pieces_of, notes = _usable(lm, words, lm.max_length - len(frame.around), keep_single)
+    room = lm.max_length - len(frame.around) - (2 * AROUND if sentences else 0)
+    pieces_of, notes = _usable(lm, words, room, keep_single)
     pieces = list(pieces_of.values())
     recipe: dict[str, object] = {"fingerprint": lm.fingerprint, "method": method}
     if method == "ota":
@@ -150,7 +157,22 @@ def approximate(
     work = stages.path.absolute() if stages is not None and method == "ota" else None
     model = lm if engine is None else ModelReference.of(lm, engine)
     rows = batches(lm, pieces, words_per_batch)
-    parts = [_Part(model, settings, method, [pieces[row] for row in part], work, recipe) for part in rows]
+    names = list(pieces_of)
+    texts = [" ".join(sentences.get(name, ())) for name in names] if sentences else None
+    begin = None if start is None else [start.get(name) for name in names]
+    parts = [
+        _Part(
+            model,
+            settings,
+            method,
+            [pieces[row] for row in part],
+            texts and [texts[row] for row in part],
+            begin and [begin[row] for row in part],
+            work,
+            recipe,
+        )
+        for part in rows
+    ]
     matrix, resumed = np.zeros((len(pieces), lm.dim), np.float32), 0
     with progress("Approximating", total=len(pieces), unit="words") as bar:
         for number, (vectors, reused) in _computed(parts, engine):
@@ -190,6 +212,8 @@ class _Part:
     settings: OtaSettings
     method: str
     pieces: list[list[int]]
+    texts: list[str] | None
+    start: list[np.ndarray | None] | None
     work: Path | None
     recipe: dict[str, object]
 
@@ -206,12 +230,13 @@ def _part_vectors(part: _Part) -> tuple[np.ndarray, bool]:
     if part.work is None:
         return _compute(part), False
     made = []
+    begin = part.start and [None if one is None else one.tolist() for one in part.start]
 
     def make() -> dict[str, np.ndarray]:
         made.append(_compute(part))
         return {"vectors": made[0]}
 
-    found = Stages(part.work).arrays("ota", key_of(part.recipe, part.pieces), make)
+    found = Stages(part.work).arrays("ota", key_of(part.recipe, part.pieces, part.texts, begin), make)
     return found["vectors"], not made
 
 
@@ -221,8 +246,15 @@ def _compute(part: _Part) -> np.ndarray:
         method = "avg" if part.method == "ota" else part.method  # of one piece: its own embedding
         vectors = baseline(lm, torch.tensor(part.pieces, device=lm.device), method)
     else:
-        approximator = Approximator(lm, part.settings)
-        vectors = approximator.solve(approximator.batch(part.pieces))
+        seed = part.settings.seed
+        frame = part.texts and Sentences.around_words(lm, part.texts, part.pieces, seed)
+        approximator = Approximator(lm, part.settings, frame or None)
+        batch = approximator.batch(part.pieces)
+        begin = approximator.start(batch.pieces)
+        for row, one in enumerate(part.start or ()):
+            if one is not None:
+                begin[row] = torch.from_numpy(one).to(begin)
+        vectors = approximator.solve(batch, start=begin)
     rows: np.ndarray = vectors.cpu().numpy()
     return rows
 

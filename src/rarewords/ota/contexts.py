@@ -1,4 +1,4 @@
-"""The contexts a word is shown in, and random numbers that belong to the word alone.
+"""The contexts a word is shown in: drawn words, or its own sentences.
 
 The random words around a word follow from the seed, its pieces and the number of the context, by mixing bits.
 They are the same on every device, whatever batch, process or machine computes the word.
@@ -7,7 +7,7 @@ They are the same on every device, whatever batch, process or machine computes t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -21,6 +21,7 @@ _GOLDEN = 0x9E3779B97F4A7C15 - 2**64
 _MIX_1 = 0xBF58476D1CE4E5B9 - 2**64
 _MIX_2 = 0x94D049BB133111EB - 2**64
 _DRAWN = -1  # stands for a random word
+AROUND = 16  # tokens of a real sentence on either side of the word
 
 
 def word_key(pieces: Sequence[int], seed: int) -> int:
@@ -65,19 +66,20 @@ class Frame:
 
     @classmethod
     def of(cls, lm: LanguageModel, kind: str) -> Frame:
-        """The ``static``, ``random`` or ``masked`` frame for a model."""
+        """The ``static``, ``random`` or ``masked`` frame for a model; a causal LM has no mask in it."""
         start, end = lm.tokens.special_tokens
-        stop = (*lm.pieces("."), *end)
+        causal = lm.kind == "causal"
+        stop = lm.pieces(".") if causal else (*lm.pieces("."), *end)
         mask = lm.tokens.tokenizer.mask_token_id
         fillers = [] if kind == "static" else sorted(lm.whole_words.values())
         if kind != "static" and not fillers:
             raise InputError(f"the vocabulary of {lm.name} has no whole words to draw; use the static frame")
-        if kind == "masked" and mask is None:
+        if kind == "masked" and mask is None and not causal:
             raise InputError(f"{lm.name} has no mask token; use the random frame")
         before, after = {
             "static": (start, stop),
             "random": ((*start, _DRAWN), (_DRAWN, *stop)),
-            "masked": ((*start, _DRAWN), (_DRAWN, mask, _DRAWN, *stop)),
+            "masked": ((*start, _DRAWN), (_DRAWN, *(() if causal else (mask,)), _DRAWN, *stop)),
         }[kind]
         around = [*before, *after]
         drawn = [place for place, token in enumerate(around) if token == _DRAWN]
@@ -100,3 +102,49 @@ class Frame:
             counters = torch.arange(context * slots, (context + 1) * slots, device=keys.device)
             around[:, self.drawn] = self.fillers[draw(keys, counters, len(self.fillers))].T
         return torch.cat([around[:, : self.left], pieces, around[:, self.left :]], dim=1)
+
+
+@dataclass(frozen=True)
+class Sentences(Frame):
+    """Sentences of each word around it, instead of drawn words.
+
+    :param windows: by the word's key, token ids without the word. *Shape:* (occurrences, places)
+    """
+
+    windows: Mapping[int, Tensor]
+
+    @classmethod
+    def around_words(
+        cls, lm: LanguageModel, texts: Sequence[str], pieces: Sequence[Sequence[int]], seed: int
+    ) -> Sentences:
+        """Windows around each word in its own text.
+
+        A text goes on from its end to its start, so that all windows have the same length.
+        """
+        start, end = lm.tokens.special_tokens
+        end = () if lm.kind == "causal" else end
+        windows = {}
+        for text, word in zip(texts, pieces, strict=True):
+            ids = lm.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+            found = [
+                [*start, *_circle(ids, at - AROUND), *_circle(ids, at + len(word)), *end]
+                for at in range(len(ids))
+                if ids[at : at + len(word)] == list(word)
+            ]
+            if not found:
+                name = lm.tokens.tokenizer.decode(list(word)).strip()
+                raise InputError(f"{name!r} is nowhere in its sentences; give it some that hold it")
+            windows[word_key(word, seed)] = torch.tensor(found, device=lm.device)
+        places = len(start) + 2 * AROUND + len(end)
+        blank = torch.zeros(places, dtype=torch.long, device=lm.device)
+        return cls(blank, len(start) + AROUND, blank, blank[:0], windows)
+
+    def sequences(self, pieces: Tensor, keys: Tensor, context: int) -> Tensor:
+        """Token ids of each word in occurrence number ``context``, the first again after the last."""
+        own = [self.windows[key] for key in keys.tolist()]
+        around = torch.stack([windows[context % len(windows)] for windows in own])
+        return torch.cat([around[:, : self.left], pieces, around[:, self.left :]], dim=1)
+
+
+def _circle(ids: Sequence[int], first: int) -> list[int]:
+    return [ids[place % len(ids)] for place in range(first, first + AROUND)]

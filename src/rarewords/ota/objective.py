@@ -6,7 +6,8 @@ For a word with pieces ``w`` in a context ``(l, r)``, and one vector ``v`` in th
 
 The word itself is cut out of both sequences, so a token right of it is compared with itself although it has
 moved. ``balanced`` divides the sum of each layer by the mean square of the numbers in h^k(l; w; r), so that
-layers with large states do not decide alone; the paper does not.
+layers with large states do not decide alone; the paper does not. In a causal LM the states of l are the same
+with v, so only those behind the word count, which is what token distillation compares.
 
 The baselines need no search: the embedding of the first piece, of the last, or their mean.
 """
@@ -57,14 +58,17 @@ class Objective:
     half: bool
 
     @classmethod
-    def of(cls, lm: LanguageModel, settings: OtaSettings) -> Objective:
-        """The objective of the settings; a layer that the model lacks is refused."""
+    def of(cls, lm: LanguageModel, settings: OtaSettings, frame: Frame | None = None) -> Objective:
+        """The objective of the settings; a layer that the model lacks is refused.
+
+        :param frame: instead of the settings' own.
+        """
         layers = settings.layers or tuple(range(1, lm.layers + 1))
         if max(layers) > lm.layers:
             raise InputError(f"{lm.name} has {lm.layers} layers, so there is no layer {max(layers)}")
         # A falling rate averages rounding away, as it does contexts.
         half = settings.falling and lm.device.type == "cuda"
-        return cls(lm, Frame.of(lm, settings.frame), layers, settings.balanced, half)
+        return cls(lm, frame or Frame.of(lm, settings.frame), layers, settings.balanced, half)
 
     @torch.no_grad()
     def targets(self, batch: Batch, context: int) -> Tensor:

@@ -1,0 +1,95 @@
+"""One-token approximation on causal LMs: the states behind the word, between drawn words or in sentences."""
+
+import numpy as np
+import pytest
+import torch
+
+from rarewords import InputError, LanguageModel, WordVectors, approximate
+from rarewords.ota.contexts import AROUND, Sentences, word_key
+from rarewords.ota.objective import Batch, Objective
+from rarewords.ota.settings import OtaSettings
+from tests.architectures import CAUSAL, small_causal
+from tests.cli.run import rarewords
+
+SENTENCES = {"kumquat": ["We ate a kumquat at noon.", "The kumquat is a small orange fruit."]}
+
+
+def causal(architecture="llama"):
+    return LanguageModel(*small_causal(architecture), kind="causal")
+
+
+def batch_of(pieces):
+    return Batch(torch.tensor([pieces]), torch.tensor([word_key(pieces, 0)]))
+
+
+@pytest.mark.parametrize("architecture", CAUSAL)
+def test_only_the_states_behind_the_word_count(architecture):
+    lm = causal(architecture)
+    pieces = lm.pieces("kumquat")
+    objective, batch = Objective.of(lm, OtaSettings()), batch_of(pieces)
+    vector = lm.embeddings[pieces].mean(dim=0)[None]
+    targets, states = objective.targets(batch, 2), objective.states(vector, batch.keys, 2)
+    left = objective.frame.left
+    assert torch.allclose(states[:, :, :left], targets[:, :, :left], atol=1e-6)
+    assert (states[:, :, left:] - targets[:, :, left:]).abs().amin(dim=(0, 1, 3)).max() > 1e-4
+    # [BOS] a _ b c .
+    shape = objective.frame.sequences(batch.pieces, batch.keys, 0).shape
+    assert shape[1] == len(lm.tokens.special_tokens[0]) + len(pieces) + 3 + len(lm.pieces("."))
+
+
+def test_sentences_are_windows_of_one_length_around_the_word():
+    lm = causal()
+    pieces, text = lm.pieces("kumquat"), " ".join(SENTENCES["kumquat"])
+    ids = lm.tokenizer(text, add_special_tokens=False)["input_ids"]
+    frame = Sentences.around_words(lm, [text], [pieces], 0)
+    batch = batch_of(pieces)
+    rows = [frame.sequences(batch.pieces, batch.keys, number)[0].tolist() for number in range(3)]
+    assert rows[0] == rows[2] != rows[1]
+    place = next(at for at in range(len(ids)) if ids[at : at + len(pieces)] == pieces)
+    behind = rows[0][frame.left + len(pieces) :]
+    assert len(behind) == AROUND
+    assert behind[:4] == ids[place + len(pieces) :][:4]
+    assert rows[0][frame.left : frame.left + len(pieces)] == pieces
+
+
+def test_words_that_their_sentences_lack_are_refused():
+    with pytest.raises(InputError, match="'kumquat' is nowhere in its sentences"):
+        approximate(causal(), ["kumquat"], sentences={"kumquat": ["Nothing."]})
+
+
+def test_the_search_in_sentences_comes_nearer_to_the_pieces():
+    lm = causal()
+    pieces, text = lm.pieces("kumquat"), " ".join(SENTENCES["kumquat"])
+    settings = OtaSettings(steps=60, rate=2e-2)
+    found = approximate(lm, ["kumquat"], settings, sentences=SENTENCES).vectors["kumquat"]
+    objective = Objective.of(lm, settings, Sentences.around_words(lm, [text], [pieces], 0))
+    batch = batch_of(pieces)
+
+    def distance(vector):
+        vector = torch.as_tensor(vector)[None]
+        return sum(
+            float(objective.distance(vector, objective.targets(batch, number), batch.keys, number))
+            for number in range(2)
+        )
+
+    assert distance(found) < 0.9 * distance(lm.embeddings[pieces].mean(dim=0))
+
+
+def test_the_search_begins_where_it_is_told():
+    lm = causal()
+    start = WordVectors(["kumquat"], np.full((1, lm.dim), 0.5, np.float32))
+    words = ["kumquat", "lingonberry"]
+    found = approximate(lm, words, OtaSettings(steps=1, rate=1e-6), start=start).vectors
+    assert np.allclose(found["kumquat"], 0.5, atol=1e-4)
+    mean = lm.embeddings[lm.pieces("lingonberry")].mean(dim=0)
+    assert np.allclose(found["lingonberry"], mean, atol=1e-4)
+
+
+def test_the_command_takes_a_causal_lm(tmp_path):
+    for part in small_causal("gpt2"):
+        part.save_pretrained(tmp_path / "model")
+    (tmp_path / "words.txt").write_text("kumquat\n", "utf-8")
+    out = tmp_path / "vectors.safetensors"
+    options = ("--words", tmp_path / "words.txt", "--out", out, "--model", tmp_path / "model", "--steps", 2)
+    assert "1 vectors" in rarewords("ota", *options).stdout
+    assert WordVectors.load(out)["kumquat"].shape == (32,)
