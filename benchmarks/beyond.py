@@ -29,6 +29,7 @@ from rarewords.mimic.learner_settings import LearnerSettings
 from rarewords.mimic.masked import MaskedContexts, contexts_of_words
 from rarewords.mimic.readings import KnownWords, pool, read
 from rarewords.mimic.spelling import Spelling
+from rarewords.paper.experiment import tf32
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.probe.result import ProbeResult
@@ -87,7 +88,8 @@ class Measurement:
             started = time.perf_counter()
             words = min(TRAINING_WORDS, 10 * (self.asked.limit or TRAINING_WORDS))
             how = {"words": words, "contexts": TRAINING_CONTEXTS, "leave_out": self.keywords, "seed": seed}
-            made = self.learners[seed] = WordLearner.fit(self.lm, self.store, **how)
+            with tf32():
+                made = self.learners[seed] = WordLearner.fit(self.lm, self.store, **how)
             seconds = time.perf_counter() - started
             self.record({"measure": "fit", "seconds": seconds, **asdict(made.fitted)})
         return replace(self.learners[seed], settings=settings)
@@ -97,12 +99,14 @@ class Measurement:
         masked = contexts_of_words(self.lm.tokens, self.store, words, contexts=32)
         readings, seconds, started = {}, {}, time.perf_counter()
         for name in ("masked", "shown"):
-            readings[name] = read(self.lm, self.known, masked, name)
+            with tf32():  # the ranks are computed in full precision
+                readings[name] = read(self.lm, self.known, masked, name)
             seconds[name], started = time.perf_counter() - started, time.perf_counter()
         spelling, resemblance = Spelling(self.lm, self.known).of(words)
         seconds["spelling"], started = time.perf_counter() - started, time.perf_counter()
         wanted = np.full(len(words), pieces)
-        matrix = approximations(self.lm, self.known, words, wanted, self.approximations)
+        with tf32():
+            matrix = approximations(self.lm, self.known, words, wanted, self.approximations)
         seconds["pieces"] = time.perf_counter() - started
         cost = {name: round(1000 * value / len(words), 3) for name, value in seconds.items()}
         contexts = len(masked.rows)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from rarewords.paper.experiment import Experiment, load_vectors
+from rarewords.paper.experiment import Experiment, load_vectors, tf32
 from rarewords.paper.part import OverSeeds, Part, paragraphs
 from rarewords.paper.parts.main import CONFIGURATION, LABEL, main_table
 from rarewords.report.tables import difference_table
@@ -72,9 +72,10 @@ def _vectors(experiment: Experiment) -> WordVectors:
         learner = learner.with_approximations(experiment.approximations)
 
     def make(folder: Path, work: Path) -> None:
-        made = learner.infer_words(
-            experiment.shown_words, experiment.store, contexts=contexts, stages=Stages(work)
-        )
+        with tf32():
+            made = learner.infer_words(
+                experiment.shown_words, experiment.store, contexts=contexts, stages=Stages(work)
+            )
         made.vectors.save(folder / "vectors.safetensors")
 
     recipe = {**experiment.identity, "learner": learner.key}
