@@ -95,7 +95,7 @@ def test_standard_input_several_files_and_adding(store, tmp_path):
         (["--out", "s"], "no text given"),
         (["a.jsonl", "--out", "s", "--settings", "window.toml"], "window must be between 1 and 1000"),
         (["a.jsonl", "--out", "s", "--contexts", "0"], "contexts must be between 1 and 1000000"),
-        (["a.jsonl", "--out", "s", "--rule", "all"], "--rule must be english or any"),
+        (["a.jsonl", "--out", "s", "--rule", "all"], "rule (--rule) must be english or any"),
         (["--text", "a.jsonl", "--out", "taken"], "choose another folder"),
         (["--text", "a.jsonl", "--out", "s", "--engine", "spark"], "no engine called 'spark'"),
         (["--text", "a.jsonl", "--out", "s", "--model", "default", "--cased"], "--model decides"),

@@ -76,7 +76,9 @@ def test_a_text_without_words_is_refused(tmp_path):
     assert "the text holds no words" in refused("-q", "scan", tmp_path / "numbers.txt")
     assert "--rule any" in refused("-q", "scan", tmp_path / "greek.txt")
     assert "no text given" in refused("-q", "scan")
-    assert "--rule must be english or any" in refused("-q", "scan", tmp_path / "greek.txt", "--rule", "greek")
+    assert "rule (--rule) must be english or any" in refused(
+        "-q", "scan", tmp_path / "greek.txt", "--rule", "greek"
+    )
     assert rarewords("-q", "scan", tmp_path / "greek.txt", "--rule", "any", "--ask", 0).stdout
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rarewords.cli.options import AsJson, Device, Model, print_json
+from rarewords.cli import options
 
 
 def ask(
@@ -15,10 +15,10 @@ def ask(
         list[str],
         typer.Argument(help="Sentences with one blank each: `_`, `[MASK]` or `<mask>`.", metavar="SENTENCE"),
     ],
-    model: Model = "default",
+    model: options.Model = "default",
     top: Annotated[int, typer.Option(help="Show N answers.", min=1, metavar="N")] = 5,
-    device: Device = "auto",
-    as_json: AsJson = False,
+    device: options.Device = "auto",
+    as_json: options.AsJson = False,
 ) -> None:
     """Fill the blank in a sentence and show the most probable answers.
 
@@ -45,4 +45,4 @@ def ask(
         if not as_json:
             typer.echo(f"{pattern}  ->  {', '.join(f'{word} {chance:.2f}' for word, chance in pairs)}")
     if as_json:
-        print_json(found)
+        options.print_json(found)

@@ -7,20 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rarewords.cli.options import (
-    AsJson,
-    EngineName,
-    Field,
-    SettingsFile,
-    TextOption,
-    Texts,
-    Workers,
-    advanced,
-    all_texts,
-    print_json,
-    read_settings,
-    word_rule,
-)
+from rarewords.cli import options
 from rarewords.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,25 +23,26 @@ _Out = Annotated[Path, typer.Option("--out", "-o", help="The folder of the new s
 @app.command("build")
 def build_command(
     out: _Out,
-    texts: Texts = None,
-    text: TextOption = None,
-    field: Field = "text",
+    texts: options.Texts = None,
+    text: options.TextOption = None,
+    field: options.Field = "text",
     model: Annotated[str | None, typer.Option("--model", "-m", help="Lower-case as this model does.")] = None,
     cased: Annotated[
         bool | None, typer.Option("--cased/--uncased", help="Keep capitals, or lower-case (the default).")
     ] = None,
     rule: Annotated[
-        str | None, advanced(metavar="RULE", help="Words to sample: `english` ([a-z.-]*) or `any`.")
+        str | None, options.advanced(metavar="RULE", help="Words to sample: `english` ([a-z.-]*) or `any`.")
     ] = None,
     contexts: Annotated[
         int | None, typer.Option(metavar="N", help="Keep at most N contexts per word (1000).")
     ] = None,
     min_count: Annotated[
-        int | None, advanced(metavar="N", help="Keep no contexts of words that occur fewer than N times.")
+        int | None,
+        options.advanced(metavar="N", help="Keep no contexts of words that occur fewer than N times."),
     ] = None,
-    settings: SettingsFile = None,
-    workers: Workers = None,
-    engine: EngineName = "local",
+    settings: options.SettingsFile = None,
+    workers: options.Workers = None,
+    engine: options.EngineName = "local",
 ) -> None:
     """Count the words of a text and sample their contexts.
 
@@ -63,26 +51,26 @@ def build_command(
     from rarewords.corpus.build import build
     from rarewords.corpus.settings import CorpusSettings
 
-    wanted = read_settings(
+    wanted = options.read_settings(
         settings,
         CorpusSettings,
         contexts=contexts,
         lower_case=_lower_case(model, cased),
-        words=None if rule is None else word_rule(rule),
+        words=rule,
         min_count=min_count,
     )
-    given = all_texts(texts, text)
+    given = options.all_texts(texts, text)
     _print_summary(build(given, out, wanted, field=field, workers=workers, engine=engine))
 
 
 @app.command("add")
 def add_command(
     store: _Store,
-    texts: Texts = None,
-    text: TextOption = None,
-    field: Field = "text",
-    workers: Workers = None,
-    engine: EngineName = "local",
+    texts: options.Texts = None,
+    text: options.TextOption = None,
+    field: options.Field = "text",
+    workers: options.Workers = None,
+    engine: options.EngineName = "local",
 ) -> None:
     """Add text to a store. Only new text is read; the result is that of building from all of it.
 
@@ -90,7 +78,7 @@ def add_command(
     """
     from rarewords.corpus.build import add_text
 
-    given = all_texts(texts, text)
+    given = options.all_texts(texts, text)
     _print_summary(add_text(store, given, field=field, workers=workers, engine=engine))
 
 
@@ -98,8 +86,8 @@ def add_command(
 def merge_command(
     stores: Annotated[list[Path], typer.Argument(help="Two or more stores of different text.")],
     out: _Out,
-    workers: Workers = None,
-    engine: EngineName = "local",
+    workers: options.Workers = None,
+    engine: options.EngineName = "local",
 ) -> None:
     """Merge stores into one, the same as a store built from all their text."""
     from rarewords.corpus.build import merge_stores
@@ -114,7 +102,7 @@ def show_command(
         str | None, typer.Argument(help="A word. Without it, check the store and print what it holds.")
     ] = None,
     contexts: Annotated[int, typer.Option(metavar="N", min=0, help="Print at most N contexts.")] = 10,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Print how often a word occurs, and contexts of it."""
     from dataclasses import asdict
@@ -125,14 +113,14 @@ def show_command(
     if word is None:
         opened.check()
         if as_json:
-            print_json({"settings": opened.settings.to_dict(), "totals": asdict(opened.totals)})
+            options.print_json({"settings": opened.settings.to_dict(), "totals": asdict(opened.totals)})
         else:
             _print_summary(opened)
         return
     found = opened.contexts(word, contexts)
     count = opened.count(word)
     if as_json:
-        print_json({"word": word, "count": count, "contexts": [asdict(context) for context in found]})
+        options.print_json({"word": word, "count": count, "contexts": [asdict(context) for context in found]})
         return
     typer.echo(f"{word}: {count:,} times")
     for context in found:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rarewords.cli.options import AsJson, print_json
+from rarewords.cli import options
 
 _SHOWN = 8
 _ANSWERS = 3
@@ -17,7 +17,7 @@ def demo(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Keep the taught model in this folder.")
     ] = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Teach the bundled model rare words from sentences of Wikipedia, in less than a minute.
 
@@ -47,7 +47,7 @@ def demo(
         asked = Dataset(tuple(entry for entry in Dataset.load() if entry.word.text in set(words)), "the demo")
         before, after = evaluate(lm, asked), evaluate(LanguageModel.from_pretrained(folder), asked)
     if as_json:
-        print_json({**taught.as_json(), "mrr": {"before": before.mrr, "after": after.mrr}})
+        options.print_json({**taught.as_json(), "mrr": {"before": before.mrr, "after": after.mrr}})
         return
     right = {
         entry.word.text: {one.text for one in entry.targets}

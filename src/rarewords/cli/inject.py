@@ -7,17 +7,15 @@ from typing import Annotated
 
 import typer
 
-from rarewords.cli.options import AsJson, Model, print_json
+from rarewords.cli import options
 
 
 def inject(
     vectors: Annotated[
         Path, typer.Option(help="Word vectors: .safetensors, or word2vec text (.txt, .vec, .gz).")
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="The new model folder; must not exist or be empty.")
-    ],
-    model: Model = "default",
+    out: options.NewModel,
+    model: options.Model = "default",
     predictable: Annotated[
         bool, typer.Option("--predictable", help="Let the model answer with the new words.")
     ] = False,
@@ -28,7 +26,7 @@ def inject(
         bool,
         typer.Option("--slash", help="Keep the word's pieces and put its token behind them."),
     ] = False,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Put word vectors into a model and save it as an ordinary Hugging Face folder.
 
@@ -41,6 +39,8 @@ def inject(
         model, open_vectors(vectors), out, predictable=predictable, existing=existing, slash=slash
     )
     if as_json:
-        print_json({"folder": str(out), "ids": done.ids, "replaced": done.replaced, "skipped": done.skipped})
+        options.print_json(
+            {"folder": str(out), "ids": done.ids, "replaced": done.replaced, "skipped": done.skipped}
+        )
         return
     typer.echo(f"{out}: {len(done.ids):,} words, {len(done.replaced)} replaced; {len(done.skipped)} skipped")

@@ -7,7 +7,7 @@ import tomllib
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -43,6 +43,9 @@ EngineName = Annotated[
 ]
 Corpus = Annotated[Path, typer.Option("--corpus", help="A store made by `rarewords corpus build`.")]
 Words = Annotated[Path, typer.Option("--words", "-w", help="A file with one word per line.")]
+NewModel = Annotated[
+    Path, typer.Option("--out", "-o", help="The new model's folder; must not exist or be empty.")
+]
 Contexts = Annotated[int | None, typer.Option(min=1, help="Use at most N contexts per word.", metavar="N")]
 Learner = Annotated[
     str | None,
@@ -65,19 +68,9 @@ Device = Annotated[str, advanced(help="Device: auto, cuda, cuda:N, mps or cpu.")
 AsJson = Annotated[bool, advanced("--json", help="Print the result as JSON on stdout.")]
 
 
-def all_texts(texts: list[str] | None, more: list[str] | None, *, required: bool = True) -> list[str]:
+def all_texts(texts: list[str] | None, more: list[str] | None) -> list[str]:
     """The texts given as arguments and with ``--text``, together."""
-    given = [*(texts or []), *(more or [])]
-    if required and not given:
-        raise InputError("no text given; name files, folders or patterns")
-    return given
-
-
-def word_rule(rule: str) -> Literal["english", "any"]:
-    """The value of ``--rule``, checked."""
-    if rule not in ("english", "any"):
-        raise InputError(f"--rule must be english or any, not {rule}")
-    return "english" if rule == "english" else "any"
+    return [*(texts or []), *(more or [])]
 
 
 def read_settings(path: Path | None, cls: type[T], **changes: Any) -> T:

@@ -7,26 +7,15 @@ from typing import Annotated
 
 import typer
 
-from rarewords.cli.options import (
-    AsJson,
-    Device,
-    EngineName,
-    Model,
-    OneWorker,
-    SettingsFile,
-    Words,
-    engine_or_none,
-    print_json,
-    settings_values,
-)
+from rarewords.cli import options
 from rarewords.errors import InputError
 from rarewords.ota.settings import BASELINES, OtaSettings
 
 
 def ota(
-    words: Words,
+    words: options.Words,
     out: Annotated[Path, typer.Option(help="The file of vectors to write (.safetensors).")],
-    model: Model = "default",
+    model: options.Model = "default",
     preset: Annotated[
         str | None,
         typer.Option(help="`fast`, or `paper`: as the paper has it, 40 times slower.", show_default="fast"),
@@ -38,11 +27,11 @@ def ota(
     keep_single: Annotated[
         bool, typer.Option("--keep-single", help="Give words of one piece the model's own embedding.")
     ] = False,
-    settings: SettingsFile = None,
-    workers: OneWorker = 1,
-    engine: EngineName = "local",
-    device: Device = "auto",
-    as_json: AsJson = False,
+    settings: options.SettingsFile = None,
+    workers: options.OneWorker = 1,
+    engine: options.EngineName = "local",
+    device: options.Device = "auto",
+    as_json: options.AsJson = False,
 ) -> None:
     """Compute one vector for each word of several pieces, which acts in the model as its pieces do.
 
@@ -53,7 +42,7 @@ def ota(
     idle = next((option for option, value in given.items() if value is not None), None)
     if method in BASELINES and idle is not None:
         raise InputError(f"{idle} has no effect with --method {method}; leave it out")
-    changes = settings_values(settings, OtaSettings, steps=steps)
+    changes = options.settings_values(settings, OtaSettings, steps=steps)
     chosen = OtaSettings.preset(preset or "fast", **changes)
 
     # torch takes seconds to import; --help and mistakes in the options need not wait for it.
@@ -68,14 +57,16 @@ def ota(
     listed = read_words(words)
     torch.set_float32_matmul_precision("high")  # TF32 on a GPU
     lm = LanguageModel.from_pretrained(model, device=device, kind=model_kind(model))
-    with engine_or_none(engine, workers) as runner, work_beside(out) as stages:
+    with options.engine_or_none(engine, workers) as runner, work_beside(out) as stages:
         result = approximate(
             lm, listed, chosen, method=method, keep_single=keep_single, stages=stages, engine=runner
         )
         result.vectors.save(out)
     if as_json:
         notes = [vars(note) for note in result.notes]
-        print_json({"out": str(out), "words": len(result.vectors), "resumed": result.resumed, "notes": notes})
+        options.print_json(
+            {"out": str(out), "words": len(result.vectors), "resumed": result.resumed, "notes": notes}
+        )
         return
     for note in result.notes:
         typer.echo(f"note: {note}", err=True)

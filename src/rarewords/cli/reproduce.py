@@ -8,21 +8,11 @@ from typing import Annotated
 
 import typer
 
-from rarewords.cli.options import (
-    AsJson,
-    Corpus,
-    Device,
-    Model,
-    OneWorker,
-    Seed,
-    advanced,
-    engine_or_none,
-    print_json,
-)
+from rarewords.cli import options
 
 
 def reproduce(
-    corpus: Corpus,
+    corpus: options.Corpus,
     out: Annotated[Path, typer.Option("--out", "-o", help="A folder for report, results and stages.")],
     parts: Annotated[
         list[str] | None,
@@ -31,25 +21,26 @@ def reproduce(
             "writes the report of finished parts."
         ),
     ] = None,
-    model: Model = "default",
+    model: options.Model = "default",
     quick: Annotated[bool, typer.Option("--quick", help="Run a small sample: minutes on two cores.")] = False,
     targets: Annotated[
-        Path | None, advanced(help="Vectors made by `rarewords ota`; missing words are approximated.")
+        Path | None, options.advanced(help="Vectors made by `rarewords ota`; missing words are approximated.")
     ] = None,
     learner: Annotated[
         Path | None,
-        advanced(metavar="FOLDER", help="A learner for part `beyond`; by default the model's own."),
+        options.advanced(metavar="FOLDER", help="A learner for part `beyond`; by default the model's own."),
     ] = None,
     data: Annotated[
         str, typer.Option("--data", help="A WNLaMPro file; `default` is the one that ships.")
     ] = "default",
     seeds: Annotated[
-        int | None, advanced(min=1, help="Trainings of each configuration: 3 by default, 1 for a sample.")
+        int | None,
+        options.advanced(min=1, help="Trainings of each configuration: 3 by default, 1 for a sample."),
     ] = None,
-    seed: Seed = 0,
-    workers: OneWorker = 1,
-    device: Device = "auto",
-    as_json: AsJson = False,
+    seed: options.Seed = 0,
+    workers: options.OneWorker = 1,
+    device: options.Device = "auto",
+    as_json: options.AsJson = False,
 ) -> None:
     """Run the paper's experiments and write `report.html`, with figures and raw results.
 
@@ -84,26 +75,24 @@ def reproduce(
         "seeds": seeds and str(seeds),
         "seed": str(seed) if seed else None,
     }
-    options = [word for name, value in shown.items() if value for word in (f"--{name}", value)]
+    given = [word for name, value in shown.items() if value for word in (f"--{name}", value)]
     repeated = ["all"] if asked == ["report"] else asked
-    options += ["--quick"] if quick else []
+    given += ["--quick"] if quick else []
     lm = LanguageModel.from_pretrained(model, device=device)
-    with engine_or_none("local", workers) as engine:
-        done = run(
-            lm,
-            store,
-            out,
-            parts=asked,
-            settings=settings,
-            dataset=dataset,
-            targets=ready,
-            learner=WordLearner.from_pretrained(learner, lm) if learner is not None else None,
-            command=shlex.join(["rarewords", "reproduce", *repeated, *options]),
-            engine=engine,
-        )
+    done = run(
+        lm,
+        store,
+        out,
+        parts=asked,
+        settings=settings,
+        dataset=dataset,
+        targets=ready,
+        learner=WordLearner.from_pretrained(learner, lm) if learner is not None else None,
+        command=shlex.join(["rarewords", "reproduce", *repeated, *given]),
+    )
     if as_json:
         claims = [{"verdict": claim.verdict, **to_json(claim)} for claim in done.claims]
-        print_json({"report": str(done.report), "claims": claims, "results": to_json(done.parts)})
+        options.print_json({"report": str(done.report), "claims": claims, "results": to_json(done.parts)})
         return
     for claim in done.claims:
         typer.echo(f"{claim.verdict:>12}  {claim.statement}")

@@ -49,7 +49,7 @@ def scan(
     found = scan_text(
         options.all_texts(texts, text),
         model,
-        rule=options.word_rule(rule),
+        rule=rule,  # type: ignore[arg-type]  # checked with the settings
         min_count=min_count,
         top=top if top or everything else _ON_SCREEN,
         ask=ask,

@@ -6,16 +6,16 @@ from typing import Annotated
 
 import typer
 
-from rarewords.cli.options import Device, Learner, Model, advanced
+from rarewords.cli import options
 
 
 def serve(
-    model: Model = "default",
-    learner: Learner = None,
+    model: options.Model = "default",
+    learner: options.Learner = None,
     port: Annotated[int, typer.Option(help="The port; 0 takes any free one.", min=0, max=65535)] = 8765,
-    host: Annotated[str, advanced(help="A loopback address.")] = "127.0.0.1",
+    host: Annotated[str, options.advanced(help="A loopback address.")] = "127.0.0.1",
     open_browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    device: Device = "auto",
+    device: options.Device = "auto",
 ) -> None:
     """Open a page on 127.0.0.1: type a word and some sentences, see the answers before and after.
 

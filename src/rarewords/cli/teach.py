@@ -18,9 +18,7 @@ _SHOWN = 10
 
 
 def teach(
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="The new model's folder; must not exist or be empty.")
-    ],
+    out: options.NewModel,
     texts: options.Texts = None,
     text: options.TextOption = None,
     words: Annotated[
@@ -83,7 +81,7 @@ def teach(
     changes = {"min_count": min_count, "top": top, "slash": slash, "rule": rule, "question": question}
     work: Callable[..., Plan | Taught] = plan_teaching if plan else teach_words
     done = work(
-        options.all_texts(texts, text, required=False),
+        options.all_texts(texts, text),
         out,
         words=read_words(words) if words is not None else None,
         model=model,

@@ -10,19 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rarewords.cli.options import (
-    AsJson,
-    Device,
-    EngineName,
-    Model,
-    OneWorker,
-    Seed,
-    SettingsFile,
-    advanced,
-    engine_or_none,
-    print_json,
-    read_settings,
-)
+from rarewords.cli import options
 from rarewords.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,12 +30,14 @@ Results = Annotated[list[Path], typer.Argument(help="Files written by `rarewords
 def build(
     counts: Annotated[Path, typer.Option(help="A corpus store, or a file of `word<TAB>count` lines.")],
     out: Out,
-    model: Model = "default",
+    model: options.Model = "default",
     wordnet: Annotated[Path | None, typer.Option(help="The folder of WordNet 3.0's files.")] = None,
-    corruptions: Annotated[int, advanced(help="The number of corrupted words.")] = 2880,
-    medium: Annotated[int, advanced(help="Words that occur less often are rare.")] = 10,
-    frequent: Annotated[int, advanced(help="Words that occur at least this often are frequent.")] = 100,
-    seed: Seed = 0,
+    corruptions: Annotated[int, options.advanced(help="The number of corrupted words.")] = 2880,
+    medium: Annotated[int, options.advanced(help="Words that occur less often are rare.")] = 10,
+    frequent: Annotated[
+        int, options.advanced(help="Words that occur at least this often are frequent.")
+    ] = 100,
+    seed: options.Seed = 0,
 ) -> None:
     """Build the data set from WordNet 3.0, word counts and a model's vocabulary."""
     from rarewords.models import load_tokens
@@ -66,7 +56,7 @@ def build(
 @app.command("eval")
 def evaluate(
     out: Out,
-    model: Model = "default",
+    model: options.Model = "default",
     vectors: Annotated[
         str | None,
         typer.Option(
@@ -86,11 +76,11 @@ def evaluate(
     answers: Annotated[
         bool, typer.Option("--answers", help="Keep answers, for `wnlampro compare --words`.")
     ] = False,
-    settings: SettingsFile = None,
-    workers: OneWorker = 1,
-    engine: EngineName = "local",
-    device: Device = "auto",
-    as_json: AsJson = False,
+    settings: options.SettingsFile = None,
+    workers: options.OneWorker = 1,
+    engine: options.EngineName = "local",
+    device: options.Device = "auto",
+    as_json: options.AsJson = False,
 ) -> None:
     """Probe a model: MRR, P@3 and P@10 by relation and frequency.
 
@@ -107,11 +97,13 @@ def evaluate(
     from rarewords.vectors import open_vectors
 
     method = vectors if vectors in (None, *BASELINES) else "vectors"
-    chosen = read_settings(settings, EvalSettings, method=method, subset=subset, limit=limit, slash=slash)
+    chosen = options.read_settings(
+        settings, EvalSettings, method=method, subset=subset, limit=limit, slash=slash
+    )
     given = open_vectors(vectors) if method == "vectors" and vectors else None
     dataset = Dataset.load(data)
     lm = LanguageModel.from_pretrained(model, device=device)
-    with work_beside(out) as stages, engine_or_none(engine, workers) as runner:
+    with work_beside(out) as stages, options.engine_or_none(engine, workers) as runner:
         result = evaluate_model(
             lm,
             dataset,
@@ -124,7 +116,7 @@ def evaluate(
         )
         result.save(out)
     if as_json:
-        print_json({"settings": dict(result.settings), "cells": result.summary()})
+        options.print_json({"settings": dict(result.settings), "cells": result.summary()})
     else:
         typer.echo(result_table(result), nl=False)
 
@@ -136,7 +128,7 @@ def compare(
         Path | None,
         typer.Option("--words", "-w", help="Also show the answers for the words of a file, one per line."),
     ] = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Print the paper's main table for any number of results.
 
@@ -150,7 +142,7 @@ def compare(
     comparison = compare_results(loaded)
     shown = None if words is None else answers_table(loaded, set(read_words(words)))
     if as_json:
-        print_json(comparison.as_json())
+        options.print_json(comparison.as_json())
         return
     typer.echo(comparison_table(comparison), nl=False)
     if len(results) > 1:

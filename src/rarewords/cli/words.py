@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from rarewords.cli.options import AsJson, print_json
+from rarewords.cli import options
 
 Folder = Annotated[Path, typer.Argument(help="A folder made by `rarewords teach` or `inject`.")]
 
 
-def words(folder: Folder, as_json: AsJson = False) -> None:
+def words(folder: Folder, as_json: options.AsJson = False) -> None:
     """List the words that a folder was taught: how often the text had them, and how each was judged.
 
     Example: `rarewords words taught`
@@ -21,7 +21,7 @@ def words(folder: Folder, as_json: AsJson = False) -> None:
 
     found = taught_words(folder)
     if as_json:
-        print_json([vars(one) for one in found])
+        options.print_json([vars(one) for one in found])
         return
     for one in found:
         typer.echo(f"{one.word}\t{one.count:,} times\t{one.verdict}\tlearner: {one.learner}")
@@ -30,9 +30,7 @@ def words(folder: Folder, as_json: AsJson = False) -> None:
 def forget(
     folder: Folder,
     words: Annotated[list[str], typer.Argument(help="The words to forget.", metavar="WORD")],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="The new model folder; must not exist or be empty.")
-    ],
+    out: options.NewModel,
 ) -> None:
     """Save a taught folder without some of its words; the others stay as they are.
 

@@ -40,7 +40,7 @@ class CorpusSettings:
         if not 1 <= self.window <= 1000:
             raise InputError(f"window must be between 1 and 1000 words, not {self.window}")
         if self.words not in ("english", "any"):
-            raise InputError(f"the word rule must be english or any, not {self.words!r}")
+            raise InputError(f"the word rule (--rule) must be english or any, not {self.words!r}")
         if not 1 <= self.min_count < 2**63:
             raise InputError(f"min-count must be between 1 and 2^63 - 1, not {self.min_count}")
         if not 0 <= self.seed < 2**63:
