@@ -1,4 +1,4 @@
-"""Does the judge know which words teaching helps? The rule of teaching/rule.py is fitted and tested here.
+"""Does the judge know which words teaching helps? The rule of teaching/judge.py is fitted and tested here.
 
     PYTHONPATH=src python benchmarks/judge.py collect --model M --corpus STORE --set dev --words N --out FILE
     PYTHONPATH=src python benchmarks/judge.py fit --fit FILES --test FILES
@@ -28,10 +28,10 @@ from rarewords.probe.dataset import BANDS, Dataset, Entry, FrequencyBounds
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.report.tables import figure, markdown_table
 from rarewords.stages import Stages
+from rarewords.teaching.judge import WORSE, Signs, probability
 from rarewords.teaching.learners import open_learner
 from rarewords.teaching.learning import learn
 from rarewords.teaching.outcome import Learned
-from rarewords.teaching.rule import WORSE, Signs, probability
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import split_words
 

@@ -16,8 +16,7 @@ from docs.making.site import build_site, heading_anchors, markdown_parser, slug
 
 import rarewords
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.mimic.learner_settings import LearnerSettings
-from rarewords.mimic.settings import MimicSettings
+from rarewords.mimic.settings import LearnerSettings, MimicSettings
 from rarewords.ota.settings import OtaSettings
 from rarewords.probe.evaluate import EvalSettings
 from rarewords.teaching.settings import TeachSettings

@@ -18,7 +18,7 @@ says what to do."""
 _FURTHER = {
     "Settings": (
         "rarewords.corpus.settings.CorpusSettings",
-        "rarewords.mimic.learner_settings.LearnerSettings",
+        "rarewords.mimic.settings.LearnerSettings",
         "rarewords.mimic.settings.MimicSettings",
         "rarewords.ota.settings.OtaSettings",
         "rarewords.probe.evaluate.EvalSettings",
@@ -26,8 +26,8 @@ _FURTHER = {
     ),
     "Results": (
         "rarewords.injection.Injection",
-        "rarewords.mimic.inferred.Inferred",
-        "rarewords.mimic.inferred.InferredWords",
+        "rarewords.mimic.evidence.Inferred",
+        "rarewords.mimic.evidence.InferredWords",
         "rarewords.ota.approximate.Approximation",
         "rarewords.probe.result.ProbeResult",
         "rarewords.teaching.outcome.Learned",

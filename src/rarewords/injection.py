@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from tokenizers import AddedToken
 
 from rarewords.card import model_card
 from rarewords.errors import InputError
-from rarewords.files import no_space, whole_folder
+from rarewords.files import whole_folder
 from rarewords.models import is_sentence_transformer, load_pretrained, model_kind, transformer_folder
 from rarewords.rules import (
     normalized,
@@ -90,17 +89,16 @@ def inject(
         require_injectable(model, predictable=predictable)
 
     ids = _add_tokens(tokenizer, [words[row] for row in new], slash)
+    added = dict(zip(new, ids, strict=True))
     if ids and not hasattr(model.config, "rarewords_first_token"):  # for `rarewords forget`
         model.config.rarewords_first_token = min(ids)
         model.config.rarewords_rows = len(model.get_input_embeddings().weight)
-    _grow(model, len(tokenizer))
-    _set_rows(model, vectors, {**dict(zip(new, ids, strict=True)), **old_rows})
-    _set_outputs(model, vectors, dict(zip(new, ids, strict=True)), predictable)
+    if len(tokenizer) > len(model.get_input_embeddings().weight):
+        model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    _set_rows(model, vectors, added | old_rows)
+    _set_outputs(model, vectors, added, predictable)
     return Injection(
-        ids={
-            words[row]: token
-            for row, token in sorted({**dict(zip(new, ids, strict=True)), **old_rows}.items())
-        },
+        ids={words[row]: token for row, token in sorted((added | old_rows).items())},
         replaced=tuple(words[row] for row in sorted(old_rows)),
         skipped=tuple(words[row] for row in sorted(skipped)),
     )
@@ -114,23 +112,19 @@ def inject_folder(
     predictable: bool = False,
     existing: str = "refuse",
     slash: bool = False,
-    card: str | None = None,
 ) -> Injection:
     """Make a new model folder that knows the words; it appears whole or not at all.
 
     :param model: ``default``, a folder or a hub name.
-    :param card: the text of the folder's README.md; generated if not given.
     """
     kind = model_kind(model)
     language_model, tokenizer = load_pretrained(model, kind)
     injection = inject(
         language_model, tokenizer, vectors, predictable=predictable, existing=existing, slash=slash
     )
-    if card is None:
-        ids = injection.ids
-        card = model_card(
-            str(model), vectors, ids, predictable=predictable, slash=slash, kind=kind, folder=model
-        )
+    card = model_card(
+        str(model), vectors, injection.ids, predictable=predictable, slash=slash, kind=kind, folder=model
+    )
     save_folder(language_model, tokenizer, out, base=model, card=card)
     return injection
 
@@ -172,17 +166,13 @@ def save_folder(
     :param more: further text files by name.
     """
     with whole_folder(out) as folder:
-        try:
-            inner = folder
-            if is_sentence_transformer(base):
-                shutil.copytree(
-                    base, folder, ignore=shutil.ignore_patterns(*_OLD_WEIGHTS), dirs_exist_ok=True
-                )
-                inner = folder / transformer_folder(base).relative_to(base)
-            model.save_pretrained(inner)
-            save_tokenizer(tokenizer, inner)
-        except SafetensorError as error:
-            raise no_space(error, out) or error from error
+        inner = folder
+        if is_sentence_transformer(base):
+            left_out = shutil.ignore_patterns(*_OLD_WEIGHTS)
+            shutil.copytree(base, folder, ignore=left_out, dirs_exist_ok=True)
+            inner = folder / transformer_folder(base).relative_to(base)
+        model.save_pretrained(inner)
+        save_tokenizer(tokenizer, inner)
         for name, text in {"README.md": card, **(more or {})}.items():
             (folder / name).write_text(text, "utf-8")
 
@@ -266,22 +256,11 @@ def _add_tokens(tokenizer: Any, words: Sequence[str], slash: bool) -> list[int]:
         tokens = [AddedToken(name, single_word=False, normalized=True) for name in names]
     else:
         # If a space belongs to the word after it (Ġ, ▁), the new token must include that space.
-        takes_space, names = _space_belongs_to_word(tokenizer), list(words)
+        marked = tokenizer.backend_tokenizer.encode("a a", add_special_tokens=False).tokens
+        takes_space, names = len(marked) > 1 and marked[-1] != "a", list(words)
         tokens = [AddedToken(name, single_word=True, normalized=True, lstrip=takes_space) for name in names]
     tokenizer.add_tokens(tokens)
     return [int(token) for token in tokenizer.convert_tokens_to_ids(names)]
-
-
-def _space_belongs_to_word(tokenizer: Any) -> bool:
-    """Whether the token for a word in running text covers the space before it."""
-    backend = tokenizer.backend_tokenizer
-    marked = backend.encode("a a", add_special_tokens=False).tokens
-    return len(marked) > 1 and marked[-1] != "a"
-
-
-def _grow(model: Any, size: int) -> None:
-    if size > model.get_input_embeddings().weight.shape[0]:
-        model.resize_token_embeddings(size, mean_resizing=False)
 
 
 @torch.no_grad()
@@ -294,11 +273,8 @@ def _set_rows(model: Any, vectors: WordVectors, ids: dict[int, int]) -> None:
 @torch.no_grad()
 def _set_outputs(model: Any, vectors: WordVectors, ids: dict[int, int], predictable: bool) -> None:
     """Output rows and biases of new words; rows are the input rows already where the two are tied."""
-    if not ids:
-        return
-    rows, tokens = list(ids), list(ids.values())
-    output = model.get_output_embeddings()
-    if output is None:
+    rows, tokens, output = list(ids), list(ids.values()), model.get_output_embeddings()
+    if not ids or output is None:
         return
     unspoken = model.can_generate() and not predictable
     if output.weight.data_ptr() != model.get_input_embeddings().weight.data_ptr():

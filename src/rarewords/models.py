@@ -11,7 +11,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -20,8 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from filelock import FileLock
 
 from rarewords.errors import InputError
-from rarewords.files import explain_os_error, file_digest, no_space, read_json, whole_folder
-from rarewords.hub import reachable
+from rarewords.files import explain_os_error, file_digest, read_json, whole_folder
 from rarewords.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ DEFAULT_MODEL = "default"
 BUNDLED_NAME = "gte-mlm"
 _PACKED_WEIGHTS = "weights.int8.safetensors"
 _MANIFEST = "manifest.json"
-_LOADING_ERRORS = Exception  # a damaged folder makes the libraries fail in any way there is
 _MODULES = "modules.json"  # what makes a folder one of sentence-transformers
 
 Kind = Literal["masked", "encoder", "causal"]
@@ -44,11 +43,8 @@ def model_kind(name: str | Path = DEFAULT_MODEL) -> Kind:
 
     if is_sentence_transformer(name):
         return "encoder"
-    source = _source(name)
-    try:
-        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
-    except _LOADING_ERRORS as error:
-        raise _not_loaded(name, error) from error
+    with _loading(f"the model {name}"):
+        config = AutoConfig.from_pretrained(_source(name), trust_remote_code=False)
     architecture = (config.architectures or [""])[0]
     if architecture.endswith(("ForCausalLM", "LMHeadModel")):
         return "causal"
@@ -68,15 +64,14 @@ def load_pretrained(name: str | Path = DEFAULT_MODEL, kind: Kind = "masked") -> 
     found = model_kind(name)
     if found != kind:
         raise InputError(f"{name} is {_KINDS[found]}, but this needs {_KINDS[kind]}; only `teach` takes it")
-    source, loader = _source(name), {"encoder": AutoModel, "causal": AutoModelForCausalLM}
-    try:
+    loader = {"encoder": AutoModel, "causal": AutoModelForCausalLM}
+    with _loading(f"the model {name}"):
+        source = _source(name)
         model, report = loader.get(kind, AutoModelForMaskedLM).from_pretrained(
             source, trust_remote_code=False, output_loading_info=True
         )
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
         tokenizer("a")  # a damaged config may show only now
-    except _LOADING_ERRORS as error:
-        raise _not_loaded(name, error) from error
     missing = sorted(set(report["missing_keys"]))
     if kind == "encoder" and all(key.startswith("pooler.") for key in missing):
         model.pooler, missing = (None if missing else model.pooler), []  # random weights would be saved
@@ -92,14 +87,10 @@ def load_tokens(name: str | Path = DEFAULT_MODEL) -> Tokens:
     """The tokenizer of a model, without loading its weights."""
     from transformers import AutoTokenizer
 
-    try:
+    with _loading(f"the tokenizer of {name}"):
         tokenizer = AutoTokenizer.from_pretrained(_source(name), trust_remote_code=False)
         tokenizer("a")
         return Tokens(tokenizer)
-    except InputError:
-        raise
-    except _LOADING_ERRORS as error:
-        raise InputError(f"the tokenizer of {name} cannot be loaded: {_first_line(error)}") from None
 
 
 def is_sentence_transformer(folder: str | Path) -> bool:
@@ -206,20 +197,23 @@ def bundled_model() -> Path:
 
 def unpack_weights(packed: Path, target: Path) -> None:
     """Turn packed weights into a float32 safetensors file."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file, save_file
+    from safetensors.torch import save_file
 
-    stored, tensors = load_file(packed), {}
+    save_file(load_packed(packed), target, metadata={"format": "pt"})
+
+
+def load_packed(path: Path) -> dict[str, torch.Tensor]:
+    """The tensors of a file as float32; a packed matrix is stored as int8 with one scale per row."""
+    from safetensors.torch import load_file
+
+    stored, tensors = load_file(path), {}
     for name, value in stored.items():
         if name.endswith(".int8"):
             key = name.removesuffix(".int8")
             tensors[key] = value.float() * stored[f"{key}.scale"].float()[:, None]
         elif not name.endswith(".scale"):
             tensors[name] = value.float()
-    try:
-        save_file(tensors, target, metadata={"format": "pt"})
-    except SafetensorError as error:
-        raise no_space(error, target.parent) or error from error
+    return tensors
 
 
 def _source(name: str | Path) -> str:
@@ -235,7 +229,39 @@ def _source(name: str | Path) -> str:
         source = str(path)
     if path.is_dir() and not (path / "config.json").is_file():
         raise InputError(f"{source} has no config.json, so it is not a Hugging Face model folder")
-    return source if path.is_dir() else reachable(source)
+    return source if path.is_dir() else _reachable(source)
+
+
+def _reachable(name: str) -> str:
+    """A hub name that can be loaded; without a connection, the folder of that model in the hub's cache.
+
+    One request tells; the libraries underneath would retry for half a minute.
+    """
+    # Only a hub name needs this import.
+    from huggingface_hub import HfApi, try_to_load_from_cache
+    from huggingface_hub.errors import GatedRepoError, HFValidationError
+
+    cached = None
+    try:
+        cached = try_to_load_from_cache(name, "config.json")
+        found = HfApi().file_exists(name, "config.json")
+    except GatedRepoError:
+        return name  # loading it says how to get access
+    except HFValidationError:
+        found = False
+    except Exception as error:  # its class depends on the version of huggingface_hub
+        if isinstance(cached, str):
+            return str(Path(cached).parent)
+        raise InputError(
+            f"the model {name} is neither a folder nor in the hub's cache, and the hub cannot be reached "
+            f"({error}); check the spelling and the connection, or give a folder"
+        ) from None
+    if not found:
+        raise InputError(
+            f"the model {name} is neither a folder nor on the hub; check the spelling, or log in if it is "
+            "private"
+        )
+    return name
 
 
 def _unpack(packed: Path, target: Path, expected: Mapping[str, str]) -> None:
@@ -270,10 +296,14 @@ def _modules(folder: str | Path) -> list[dict[str, str]]:
     return found
 
 
-def _not_loaded(name: str | Path, error: Exception) -> InputError:
-    return InputError(f"the model {name} cannot be loaded: {_first_line(error)}")
-
-
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+@contextmanager
+def _loading(what: str) -> Iterator[None]:
+    """Around calls of libraries that load files: a damaged folder makes them fail in any way there is."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = lines[0] if lines else type(error).__name__
+        raise InputError(f"{what} cannot be loaded: {reason}") from error

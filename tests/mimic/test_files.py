@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from rarewords import InputError, Query, WordVectors
-from rarewords.mimic.attentive import AttentiveMimicking
+from rarewords.mimic.attentive import AttentiveMimicking, save_tensors
 from rarewords.mimic.readings import KnownWords
-from rarewords.mimic.settings import bundled_mimic, load_tensors, save_tensors
+from rarewords.mimic.settings import bundled_mimic
+from rarewords.models import load_packed
 from tests.cli.run import rarewords
 
 
@@ -73,7 +74,7 @@ def test_packed_tensors_differ_by_less_than_half_a_step(tmp_path):
     torch.manual_seed(0)
     tensors = {"matrix": torch.randn(20, 30), "vector": torch.randn(30), "row": torch.randn(1, 30)}
     save_tensors(tmp_path / "packed.safetensors", tensors, packed=True)
-    found = load_tensors(tmp_path / "packed.safetensors")
+    found = load_packed(tmp_path / "packed.safetensors")
     assert torch.equal(found["vector"], tensors["vector"])
     assert torch.equal(found["row"], tensors["row"])
     steps = tensors["matrix"].abs().amax(1, keepdim=True) / 127

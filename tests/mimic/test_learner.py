@@ -10,7 +10,7 @@ import torch
 
 from rarewords import InputError, LanguageModel, Query, WordLearner, WordVectors
 from rarewords.mimic.evidence import ridge
-from rarewords.mimic.learner_settings import LearnerSettings
+from rarewords.mimic.settings import LearnerSettings
 from rarewords.ota.settings import OtaSettings
 from rarewords.stages import Stages
 from tests.architectures import small_model

@@ -5,8 +5,18 @@ from dataclasses import replace
 import numpy as np
 
 from rarewords import Query, WordVectors
-from rarewords.teaching.judge import Judgement, Made, Probed, judge, mask_neighbours, probe_words
-from rarewords.teaching.rule import BETTER, WORSE, Signs, probability
+from rarewords.teaching.judge import (
+    BETTER,
+    WORSE,
+    Judgement,
+    Made,
+    Probed,
+    Signs,
+    judge,
+    mask_neighbours,
+    probability,
+    probe_words,
+)
 from rarewords.teaching.splits import Fold, Occurrence, Split
 from tests.teaching.invented import hypernyms, occurrences_of
 

@@ -8,24 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rarewords.cli.options import (
-    AsJson,
-    Contexts,
-    Corpus,
-    Device,
-    EngineName,
-    Learner,
-    Model,
-    OneWorker,
-    Seed,
-    SettingsFile,
-    Words,
-    advanced,
-    engine_or_none,
-    print_json,
-    read_settings,
-    settings_values,
-)
+from rarewords.cli import options
 from rarewords.errors import InputError
 
 if TYPE_CHECKING:  # imported inside the commands: torch and transformers take seconds
@@ -45,15 +28,15 @@ app = typer.Typer(no_args_is_help=True, help="Vectors for words from their conte
 
 @app.command()
 def fit(
-    corpus: Corpus,
+    corpus: options.Corpus,
     out: Annotated[Path, typer.Option(help="Folder of the new learner.")],
-    model: Model = "default",
+    model: options.Model = "default",
     contexts: Annotated[int, typer.Option(min=1, help="Read at most N contexts per word.", metavar="N")] = 16,
     min_count: Annotated[int, typer.Option(min=1, help="Learn from words that occur N times.")] = 50,
-    settings: SettingsFile = None,
-    seed: Seed = 0,
-    device: Device = "auto",
-    as_json: AsJson = False,
+    settings: options.SettingsFile = None,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    as_json: options.AsJson = False,
 ) -> None:
     """Fit a learner: one matrix, in closed form, on words the model knows.
 
@@ -66,11 +49,11 @@ def fit(
     from rarewords.corpus.store import Store
     from rarewords.lm import LanguageModel
     from rarewords.mimic.learner import WordLearner
-    from rarewords.mimic.learner_settings import LearnerSettings
+    from rarewords.mimic.settings import LearnerSettings
     from rarewords.stages import require_free
 
     require_free(out)
-    chosen, store = read_settings(settings, LearnerSettings), Store.open(corpus)
+    chosen, store = options.read_settings(settings, LearnerSettings), Store.open(corpus)
     lm = LanguageModel.from_pretrained(model, device=device)
     learner = WordLearner.fit(
         lm, store, chosen, contexts=contexts, min_count=min_count, seed=seed, stages=_readings_beside(store)
@@ -79,29 +62,31 @@ def fit(
     fitted = learner.fitted
     assert fitted is not None
     if as_json:
-        print_json({"folder": str(out), **vars(fitted)})
+        options.print_json({"folder": str(out), **vars(fitted)})
     else:
         typer.echo(f"{out}: fitted on {fitted.words:,} words, held-out cosine {fitted.held_out_cosine:.3f}")
 
 
 @app.command()
 def infer(
-    words: Words,
-    corpus: Corpus,
+    words: options.Words,
+    corpus: options.Corpus,
     out: Annotated[Path, typer.Option(help="File of the new vectors (.safetensors).")],
-    learner: Learner = None,
-    model: Model = "default",
-    contexts: Contexts = None,
+    learner: options.Learner = None,
+    model: options.Model = "default",
+    contexts: options.Contexts = None,
     approximations: Annotated[
         Path | None,
-        advanced(help="Cached vectors of the pieces, made by `rarewords ota`; computed if missing."),
+        options.advanced(help="Cached vectors of the pieces, made by `rarewords ota`; computed if missing."),
     ] = None,
-    settings: SettingsFile = None,
-    cache: Annotated[bool, advanced(help="Keep what is read beside the store (STORE.readings).")] = True,
-    workers: OneWorker = 1,
-    engine: EngineName = "local",
-    device: Device = "auto",
-    as_json: AsJson = False,
+    settings: options.SettingsFile = None,
+    cache: Annotated[
+        bool, options.advanced(help="Keep what is read beside the store (STORE.readings).")
+    ] = True,
+    workers: options.OneWorker = 1,
+    engine: options.EngineName = "local",
+    device: options.Device = "auto",
+    as_json: options.AsJson = False,
 ) -> None:
     """Infer vectors for words from their contexts in a corpus and their spelling.
 
@@ -120,14 +105,13 @@ def infer(
     from rarewords.lm import LanguageModel
     from rarewords.mimic.attentive import AttentiveMimicking, check_made_for
     from rarewords.mimic.learner import WordLearner
-    from rarewords.mimic.learner_settings import LearnerSettings, is_learner
-    from rarewords.mimic.settings import bundled_mimic
+    from rarewords.mimic.settings import LearnerSettings, bundled_mimic, is_learner
     from rarewords.vectors import open_vectors, read_words
 
     attentive = learner is not None and not is_learner(learner)
     if attentive and (workers > 1 or engine != "local" or approximations is not None):
         raise InputError("--workers, --engine and --approximations have no effect on attentive mimicking")
-    changes = settings_values(settings, _AttentiveSettings if attentive else LearnerSettings)
+    changes = options.settings_values(settings, _AttentiveSettings if attentive else LearnerSettings)
     ready = None if approximations is None else open_vectors(approximations)
     asked, store = read_words(words), Store.open(corpus)
     lm = LanguageModel.from_pretrained(model, device=device)
@@ -139,7 +123,7 @@ def infer(
     else:
         check_made_for(lm, ready, "approximations")
         reader = WordLearner.for_model(lm, learner).with_approximations(ready).with_settings(**changes)
-        with engine_or_none(engine, workers) as runner:
+        with options.engine_or_none(engine, workers) as runner:
             stages = _readings_beside(store) if cache else None
             done = reader.infer_words(asked, store, contexts=contexts, stages=stages, engine=runner)
     if not len(done.vectors):
@@ -151,7 +135,7 @@ def infer(
     if as_json:
         rows = zip(done.vectors.words, done.context_share.tolist(), done.contexts.tolist(), strict=True)
         shown = [{"word": word, "context_share": round(part, 3), "contexts": n} for word, part, n in rows]
-        print_json({"file": str(out), "words": shown, "refused": done.refused})
+        options.print_json({"file": str(out), "words": shown, "refused": done.refused})
         return
     share = float(done.context_share.mean())
     made, left_out = len(done.vectors), len(done.refused)
@@ -173,13 +157,13 @@ _PARTS = ("ota", "form", "context", "attention")
 
 @app.command()
 def train(
-    corpus: Corpus,
+    corpus: options.Corpus,
     out: Annotated[Path, typer.Option(help="The folder of the new mimic model.")],
     targets: Annotated[
         Path | None,
         typer.Option(help="Vectors of words of several pieces, made by `rarewords ota --preset paper`."),
     ] = None,
-    model: Model = "default",
+    model: options.Model = "default",
     preset: Annotated[str, typer.Option(help="The paper's `am` or `am+context`.")] = "am+context",
     without: Annotated[
         list[str] | None,
@@ -192,11 +176,11 @@ def train(
     epochs: Annotated[
         int | None, typer.Option(min=1, help="Passes over the training words.  [default: 10]")
     ] = None,
-    settings: SettingsFile = None,
-    packed: Annotated[bool, advanced("--packed", help="Store matrices as int8.")] = False,
-    seed: Seed = 0,
-    device: Device = "auto",
-    as_json: AsJson = False,
+    settings: options.SettingsFile = None,
+    packed: Annotated[bool, options.advanced("--packed", help="Store matrices as int8.")] = False,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    as_json: options.AsJson = False,
 ) -> None:
     """Train an attentive mimicking model on a corpus.
 
@@ -225,7 +209,7 @@ def train(
     if targets is not None and "ota" in left_out:
         raise InputError("--without ota ignores --targets; give one of them")
     switches: dict[str, Any] = dict.fromkeys(left_out - {"ota"}, False)
-    values = settings_values(settings, MimicSettings, epochs=epochs, seed=seed or None, **switches)
+    values = options.settings_values(settings, MimicSettings, epochs=epochs, seed=seed or None, **switches)
     chosen = settings_of(preset, **values)
     require_free(out)
     store, vectors = Store.open(corpus), None if targets is None else open_vectors(targets)
@@ -239,7 +223,7 @@ def train(
         fitted.save_pretrained(out, packed=packed)
     if as_json:
         history = [vars(report) for report in fitted.history]
-        print_json({"folder": str(out), "settings": asdict(chosen), "history": history})
+        options.print_json({"folder": str(out), "settings": asdict(chosen), "history": history})
     else:
         typer.echo(f"{out}: trained, {_line(fitted.history[-1])}")
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import save_file
 from torch import Tensor
 
 from rarewords.corpus.characters import fold
@@ -22,12 +23,13 @@ from rarewords.errors import InputError
 from rarewords.files import read_text, understood, whole_folder, write_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.batches import ContextEmbeddings, PreparedContexts, Reader, Sentences
-from rarewords.mimic.inferred import Inferred, InferredWords
+from rarewords.mimic.evidence import Inferred, InferredWords
 from rarewords.mimic.model import FormContextModel, Mimicked, WordBatch
 from rarewords.mimic.ngrams import UNKNOWN, NgramTable
 from rarewords.mimic.readings import KnownWords
-from rarewords.mimic.settings import FORMAT, MimicSettings, load_tensors, preset, read_config, save_tensors
+from rarewords.mimic.settings import MIMIC_FORMAT, MimicSettings, preset, read_config
 from rarewords.mimic.train import EpochReport, TrainingWords, train
+from rarewords.models import load_packed
 from rarewords.progress import progress
 from rarewords.stages import key_of
 from rarewords.vectors import WordVectors
@@ -177,7 +179,7 @@ class AttentiveMimicking:
     def save_pretrained(self, folder: str | Path, *, packed: bool = False) -> None:
         """Write the model as a folder; ``packed`` stores matrices as int8, a quarter of the size."""
         config = {
-            "format": FORMAT,
+            "format": MIMIC_FORMAT,
             "model": self.lm.name,
             "fingerprint": self.lm.fingerprint,
             "dim": self.lm.dim,
@@ -208,7 +210,7 @@ class AttentiveMimicking:
                 f"{folder} was trained for the model {config['model']}, not for {lm.name}; "
                 "train one for this model with rarewords mimic train"
             )
-        tensors, targets = load_tensors(folder / "model.safetensors"), None
+        tensors, targets = load_packed(folder / "model.safetensors"), None
         if "targets" in tensors:
             words = read_text(folder / "targets.txt").split("\n")
             made_for = {"fingerprint": lm.fingerprint}
@@ -250,6 +252,20 @@ class AttentiveMimicking:
         if (self.table.bags([word]).numbers != UNKNOWN).any():
             return ""
         return "no context with a known word and no known n-gram; give sentences that contain it"
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], *, packed: bool) -> None:
+    """Write tensors; ``packed`` stores matrices as int8, ``matrix ≈ numbers * scale`` of the row."""
+    kept = {}
+    for name, tensor in tensors.items():
+        matrix = tensor.detach().cpu().contiguous()
+        if packed and matrix.ndim == 2 and len(matrix) > 1:
+            scale = matrix.abs().amax(dim=1).clamp_min(1e-12) / 127
+            kept[f"{name}.int8"] = torch.round(matrix / scale[:, None]).to(torch.int8)
+            kept[f"{name}.scale"] = scale.half()
+        else:
+            kept[name] = matrix
+    save_file(kept, path, metadata={"format": "pt"})
 
 
 def check_made_for(lm: LanguageModel, vectors: WordVectors | None, what: str = "targets") -> None:

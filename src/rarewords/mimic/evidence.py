@@ -1,4 +1,5 @@
-"""What is known about words from their contexts, their spelling and their pieces, and how it is weighed."""
+"""What is known about words from their contexts, their spelling and their pieces, how it is weighed, and what
+comes of it."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from torch import Tensor
 from rarewords.engine import Engine
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
-from rarewords.mimic.learner_settings import LearnerSettings
 from rarewords.mimic.readings import KnownWords
+from rarewords.mimic.settings import LearnerSettings
 from rarewords.ota.approximate import approximate
 from rarewords.vectors import WordVectors
 
@@ -37,6 +38,36 @@ class Evidence:
     spelling: Tensor
     resemblance: Tensor
     pieces: Tensor
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """The vector of one word and what it was made from.
+
+    :param vector: *Shape:* (dim,)
+    :param context_share: the share of the contexts in the vector; the rest is spelling and pieces.
+    :param weights: how much each context counts; they add up to one.
+    """
+
+    word: str
+    vector: np.ndarray
+    context_share: float
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class InferredWords:
+    """The vectors of many words.
+
+    :param context_share: the share of the contexts in each vector. *Shape:* (words,)
+    :param contexts: the number of contexts used for each word. *Shape:* (words,)
+    :param refused: words without a vector, and why.
+    """
+
+    vectors: WordVectors
+    context_share: np.ndarray
+    contexts: np.ndarray
+    refused: dict[str, str]
 
 
 def weigh(

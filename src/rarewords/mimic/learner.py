@@ -30,11 +30,10 @@ from rarewords.engine import Engine, one_thread
 from rarewords.errors import InputError
 from rarewords.files import read_json, understood, whole_folder, write_json
 from rarewords.lm import LanguageModel
-from rarewords.mimic.evidence import Evidence, Fitted, approximations, ridge, weigh
-from rarewords.mimic.inferred import Inferred, InferredWords
-from rarewords.mimic.learner_settings import FORMAT, LearnerSettings, bundled_learner, is_learner
+from rarewords.mimic.evidence import Evidence, Fitted, Inferred, InferredWords, approximations, ridge, weigh
 from rarewords.mimic.masked import contexts_of_sentences
 from rarewords.mimic.readings import KnownWords, pool, read, read_store, shares
+from rarewords.mimic.settings import LEARNER_FORMAT, LearnerSettings, bundled_learner, is_learner
 from rarewords.mimic.spelling import Spelling
 from rarewords.stages import Stages, key_of
 from rarewords.vectors import WordVectors
@@ -98,7 +97,7 @@ class WordLearner:
         tensors = {} if self.transform is None else {"transform": self.transform.cpu().half().contiguous()}
         with whole_folder(folder) as temporary:
             save_file(tensors, temporary / "model.safetensors", metadata={"format": "pt"})
-            config = {"format": FORMAT, "dim": self.lm.dim, "settings": asdict(self.settings)}
+            config = {"format": LEARNER_FORMAT, "dim": self.lm.dim, "settings": asdict(self.settings)}
             write_json(temporary / "config.json", {**config, **self._about})
 
     def with_settings(self, **changes: Any) -> WordLearner:

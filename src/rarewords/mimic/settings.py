@@ -1,4 +1,4 @@
-"""Settings of attentive mimicking with the paper's presets, and the files of a trained model."""
+"""Settings of the learner and of attentive mimicking, the paper's presets, and the folders that keep them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,65 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors.torch import load_file, save_file
-from torch import Tensor
-
 from rarewords.errors import InputError
 from rarewords.files import checked_settings, read_json
+
+LEARNER_FORMAT, MIMIC_FORMAT = "rarewords.learner/1", "rarewords.mimic/2"
+READINGS = ("masked", "shown", "both")
+# Settings of learners of earlier versions, with the value at which they change nothing.
+_REMOVED = {"attention": 0.0, "condense": 0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerSettings:
+    """How a word is learned.
+
+    :param contexts: the number of contexts per word that are taken from a store, at most.
+    :param length: cut a context to this many tokens around the word.
+    :param reading: ``masked`` puts the mask in the word's place; ``shown`` keeps the word and puts the mask
+        behind it, ``kumquat / [MASK]``; ``both`` takes the mean of the two, at twice the cost.
+    :param matrix: how far the fitted matrix moves a reading, from 0 (not at all) to 1.
+    :param spelling: the weight of the spelling for a word that surely resembles a known one; readings have 1.
+    :param resemblance: the resemblance at which the spelling has half its weight.
+    :param resemblance_width: how quickly the weight rises around that point.
+    :param temperature: of the softmax over resembling words.
+    :param pieces: the weight of the one-token approximation of the pieces.
+    :param pieces_alone: its weight for a word without contexts, where the spelling has 1.
+    :param scale: the distance from the mean embedding, in units of the mean distance of known words.
+    """
+
+    contexts: int = 32
+    length: int = 64
+    reading: str = "shown"
+    matrix: float = 1.0
+    spelling: float = 0.5
+    resemblance: float = 0.5
+    resemblance_width: float = 0.1
+    temperature: float = 0.03
+    pieces: float = 0.0
+    pieces_alone: float = 0.5
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        problems = [
+            (self.contexts < 1, "contexts must be at least 1"),
+            (self.reading not in READINGS, f"reading must be one of {', '.join(READINGS)}"),
+            (self.length < 8, "length must be at least 8 tokens"),
+            (not 0 <= self.matrix <= 1, "matrix must be from 0 to 1"),
+            (min(self.spelling, self.pieces, self.pieces_alone) < 0, "weights must not be negative"),
+            (self.resemblance_width <= 0, "resemblance_width must be above 0"),
+            (self.temperature <= 0, "temperature must be above 0"),
+            (self.scale <= 0, "scale must be above 0"),
+        ]
+        for wrong, reason in problems:
+            if wrong:
+                raise InputError(f"learner settings: {reason}")
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], path: str | Path) -> LearnerSettings:
+        """Settings from a saved file; unknown names and other types are an error."""
+        kept = {name: value for name, value in values.items() if _REMOVED.get(name) != value}
+        return cls(**checked_settings(cls, kept, path))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,29 +148,11 @@ def preset(name: str, **changes: Any) -> MimicSettings:
     return replace(PRESETS[name], **changes)
 
 
-FORMAT = "rarewords.mimic/2"
-
-
-def save_tensors(path: Path, tensors: Mapping[str, Tensor], *, packed: bool) -> None:
-    """Write tensors; ``packed`` stores matrices as int8, ``matrix ≈ numbers * scale`` of the row."""
-    kept = {}
-    for name, tensor in tensors.items():
-        matrix = tensor.detach().cpu().contiguous()
-        if packed and matrix.ndim == 2 and len(matrix) > 1:
-            scale = matrix.abs().amax(dim=1).clamp_min(1e-12) / 127
-            kept[f"{name}.int8"] = torch.round(matrix / scale[:, None]).to(torch.int8)
-            kept[f"{name}.scale"] = scale.half()
-        else:
-            kept[name] = matrix
-    save_file(kept, path, metadata={"format": "pt"})
-
-
-def load_tensors(path: Path) -> dict[str, Tensor]:
-    """Read tensors that :func:`save_tensors` wrote, as float32."""
-    tensors = load_file(path)
-    for name in [name.removesuffix(".int8") for name in tensors if name.endswith(".int8")]:
-        tensors[name] = tensors.pop(f"{name}.int8").float() * tensors.pop(f"{name}.scale").float()[:, None]
-    return tensors
+def is_learner(folder: str | Path) -> bool:
+    """Whether a folder holds a learner, as opposed to an attentive mimicking model."""
+    path = Path(folder) / "config.json"
+    config = read_json(path) if path.is_file() else None
+    return isinstance(config, dict) and config.get("format") == LEARNER_FORMAT
 
 
 def read_config(folder: Path) -> tuple[dict[str, Any], MimicSettings]:
@@ -125,19 +160,29 @@ def read_config(folder: Path) -> tuple[dict[str, Any], MimicSettings]:
     if not (folder / "config.json").is_file():
         raise InputError(f"{folder} is not a mimic model; make one with rarewords mimic train")
     config = read_json(folder / "config.json")
-    if not isinstance(config, dict) or config.get("format") != FORMAT:
+    if not isinstance(config, dict) or config.get("format") != MIMIC_FORMAT:
         raise InputError(f"{folder} is not a mimic model of this version; train it again")
     values = checked_settings(MimicSettings, config["settings"], folder / "config.json")
     return config, MimicSettings(**values)
 
 
+def bundled_learner(fingerprint: str) -> Path | None:
+    """The learner that ships for the bundled language model, if that is the model."""
+    return _bundled("gte-learner", fingerprint)
+
+
 def bundled_mimic(fingerprint: str) -> Path:
-    """The folder of the mimic model that ships, if the fingerprint is the bundled language model's."""
-    folder = Path(str(files("rarewords") / "assets" / "gte-am"))
-    config = folder / "config.json"
-    if not config.is_file() or read_json(config)["fingerprint"] != fingerprint:
+    """The mimic model that ships for the bundled language model; for any other it is refused."""
+    folder = _bundled("gte-am", fingerprint)
+    if folder is None:
         raise InputError(
             "the mimic model that ships is for the bundled language model only; train one with "
             "rarewords mimic train and give its folder with --learner"
         )
     return folder
+
+
+def _bundled(name: str, fingerprint: str) -> Path | None:
+    folder = Path(str(files("rarewords") / "assets" / name))
+    config = folder / "config.json"
+    return folder if config.is_file() and read_json(config)["fingerprint"] == fingerprint else None

@@ -15,8 +15,7 @@ from rarewords.corpus.store import Store
 from rarewords.lm import LanguageModel
 from rarewords.mimic.attentive import AttentiveMimicking
 from rarewords.mimic.learner import WordLearner, usable_words
-from rarewords.mimic.learner_settings import LearnerSettings, bundled_learner, is_learner
-from rarewords.mimic.settings import bundled_mimic
+from rarewords.mimic.settings import LearnerSettings, bundled_learner, bundled_mimic, is_learner
 from rarewords.models import cache_folder
 from rarewords.probe.dataset import Dataset
 from rarewords.progress import message

@@ -12,17 +12,15 @@ import torch
 
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
-from rarewords.mimic.inferred import Inferred
+from rarewords.mimic.evidence import Inferred
 from rarewords.mimic.learner import WordLearner
 from rarewords.mimic.readings import KnownWords
 from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
-from rarewords.teaching.answers import ask_about
-from rarewords.teaching.judge import Judgement, Made, judge
+from rarewords.teaching.judge import Judgement, Made, Signs, judge
 from rarewords.teaching.learners import AnyLearner, TransportedLearner
 from rarewords.teaching.outcome import Learned
-from rarewords.teaching.questions import Shown, show_words
-from rarewords.teaching.rule import Signs
+from rarewords.teaching.questions import Shown, ask_about, show_words
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import Split
 from rarewords.teaching.target import judge_on_target

@@ -14,9 +14,8 @@ from rarewords.card import model_card
 from rarewords.models import Kind
 from rarewords.report.tables import figure, markdown_table, relation_title
 from rarewords.teaching.clutter import summary
-from rarewords.teaching.judge import Judgement, Probed
+from rarewords.teaching.judge import Judgement, Probed, Signs
 from rarewords.teaching.questions import as_title
-from rarewords.teaching.rule import Signs
 from rarewords.teaching.settings import TeachSettings
 from rarewords.vectors import WordVectors
 

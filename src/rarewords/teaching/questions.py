@@ -1,6 +1,7 @@
-"""What is shown about a word: answers to a question that suits how the text uses it.
+"""What a model answers about words: for a reader, and as directions in the model's own space.
 
-The use is decided by what stands before and after the word in its sentences:
+A reader is shown the answers to a question that suits how the text uses the word. The use is decided by what
+stands before and after the word in its sentences:
 
 ========== =============================================================== ==========================
 use        what speaks for it                                              the question
@@ -15,6 +16,10 @@ noun       everything else                                                 ``a <
 
 The words that decide are English. Of text in another language, the known words nearest to the vector are
 shown instead of an answer to a sentence that the model cannot read.
+
+To judge a word, the model is asked a few plain questions. The answers to each, weighted by probability, point
+from the mean embedding somewhere; where they point can be compared with a vector, or with the answers of
+another reading of the word.
 """
 
 from __future__ import annotations
@@ -22,15 +27,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from rarewords.corpus.store import Store
 from rarewords.lm import LanguageModel, Query
+from rarewords.mimic.learner import WordLearner
 from rarewords.mimic.masked import find_word
 from rarewords.mimic.readings import KnownWords
+from rarewords.teaching.scan import MissingWord
 from rarewords.tokens import WORD_SLOT
 
 Use = Literal["noun", "plural", "adjective", "verb", "name"]
@@ -41,7 +50,10 @@ QUESTIONS: dict[Use, str] = {
     "verb": "to <W> is to _.",
     "name": "<W> is the name of a _.",
 }
-_ANSWERS = 5
+# Asked to judge a word; the answers to the first are shown by a scan.
+_PLAIN = ("a <W> is a kind of _.", "<W> and _.", "the <W> is _.")
+_SHOWN, _WEIGHED = 5, 20  # answers
+_CONTEXTS = 8  # of a word, for its need
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _BEFORE, _AFTER = re.compile(r"(\w+) $"), re.compile(r" (\w+)")
 _ADJECTIVE = re.compile("(?:al|ic|ous|ive|ful|ary|ar|ent|ant|ble|less|ish|ile|ose|oid)$")
@@ -102,15 +114,75 @@ def show_words(
         return _nearest(lm, words, vectors)
     uses = [use_of(word, own, lower_case=lm.lower_case) for word, own in zip(words, contexts, strict=True)]
     asked = [question or QUESTIONS[use] for use in uses]
-    patterns = [with_article(one, word) for one, word in zip(asked, words, strict=True)]
-    before = [Query(pattern, word) for pattern, word in zip(patterns, words, strict=True)]
-    after = [
-        Query(pattern, word, vector, slash)
-        for pattern, word, vector in zip(patterns, words, vectors, strict=True)
-    ]
-    answers = lm.fill([*before, *after], top_k=_ANSWERS)
+    before = [_query(one, word) for one, word in zip(asked, words, strict=True)]
+    after = [_query(*one, slash) for one in zip(asked, words, vectors, strict=True)]
+    answers = lm.fill([*before, *after], top_k=_SHOWN)
     found = [tuple(answers.words(row)) for row in range(2 * len(words))]
     return [Shown(one, found[row], found[row + len(words)]) for row, one in enumerate(asked)]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The answers about some words.
+
+    :param shown: the first answers to ``a <W> is a kind of _.``
+    :param directions: where the answers to each question point, unit vectors.
+        *Shape:* (words, questions, dim)
+    :param sureness: the mean log-probability of the first answers. *Shape:* (words,)
+    """
+
+    shown: tuple[tuple[str, ...], ...]
+    directions: Tensor
+    sureness: Tensor
+
+    def agreement(self, directions: Tensor) -> Tensor:
+        """The mean cosine with other directions. *Shapes:* (words, questions or 1, dim) -> (words,)"""
+        return (self.directions * directions).sum(-1).mean(-1)
+
+
+def ask_about(
+    lm: LanguageModel,
+    known: KnownWords,
+    words: Sequence[str],
+    vectors: np.ndarray | None = None,
+    *,
+    slash: bool = False,
+) -> Answered:
+    """Ask a model about words, by their pieces or with the vectors given. *Shape of vectors:* (words, dim)"""
+    given = [None] * len(words) if vectors is None else vectors
+    asked = [_query(one, *word, slash) for word in zip(words, given, strict=True) for one in _PLAIN]
+    answers = lm.fill(asked, top_k=_WEIGHED)
+    log_probs = torch.from_numpy(answers.log_probs).to(known.mean)
+    embeddings = lm.embeddings[torch.from_numpy(answers.ids).to(lm.device)].float()
+    expected = (torch.softmax(log_probs, dim=-1)[..., None] * embeddings).sum(-2)
+    shape = (len(words), len(_PLAIN))
+    return Answered(
+        tuple(tuple(answers.words(row * len(_PLAIN), _SHOWN)) for row in range(len(words))),
+        known.directions(expected).reshape(*shape, -1),
+        log_probs[:, 0].reshape(*shape).mean(-1),
+    )
+
+
+def with_need(model: str, device: str, store: Store, words: Sequence[MissingWord]) -> list[MissingWord]:
+    """The words with what the model answers about each now, and how far that is from what the text says."""
+    lm = LanguageModel.from_pretrained(model, device=device)
+    learner = WordLearner.for_model(lm)
+    tasks = []
+    for word in words:
+        contexts = store.contexts(word.word, _CONTEXTS)
+        tasks.append((word.word, list(dict.fromkeys(context.sentence for context in contexts))))
+    made = learner.infer_each(tasks)
+    vectors = np.stack([np.zeros(lm.dim, np.float32) if one is None else one.vector for one in made])
+    said = ask_about(lm, learner.known, [word.word for word in words])
+    agreement = said.agreement(learner.known.directions(torch.from_numpy(vectors))[:, None]).tolist()
+    return [
+        replace(word, need=None if one is None else round(1 - max(0.0, agrees), 2), answers=answers[:3])
+        for word, one, agrees, answers in zip(words, made, agreement, said.shown, strict=True)
+    ]
+
+
+def _query(question: str, word: str, vector: np.ndarray | None = None, slash: bool = False) -> Query:
+    return Query(with_article(question, word), word, vector, slash and vector is not None)
 
 
 def with_article(question: str, word: str) -> str:
@@ -177,7 +249,7 @@ def use_of(word: str, sentences: Sequence[str], *, lower_case: bool = True) -> U
 
 def _nearest(lm: LanguageModel, words: Sequence[str], vectors: np.ndarray) -> list[Shown]:
     known = KnownWords.of(lm)
-    ids, _ = known.nearest(torch.from_numpy(vectors), _ANSWERS)
+    ids, _ = known.nearest(torch.from_numpy(vectors), _SHOWN)
     pieces = lm.tokens.pieces_of(words)
     return [
         Shown("", tuple(lm.piece_strings(own)), tuple(lm.tokens.text_of(near)))

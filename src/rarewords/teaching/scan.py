@@ -114,7 +114,9 @@ def scan(
         frequent = [word for word in missing if word.count >= min_count]
         chosen, passed_over = worth_teaching(store, frequent, tokens, top)
         if ask and chosen:
-            from rarewords.teaching.need import with_need  # torch, which counting does without, loads slowly
+            from rarewords.teaching.questions import (
+                with_need,  # torch, which counting does without, loads slowly
+            )
 
             read = with_need(model, device, store, chosen[:ask])
             chosen = sorted(read, key=_order) + chosen[ask:]
