@@ -25,8 +25,8 @@ from sentence_transformers import SentenceTransformer
 from tests.teaching.invented import FOLDER, hypernyms
 
 from rarewords import LanguageModel, WordLearner, teach
+from rarewords.forget import affected
 from rarewords.models import load_tokens
-from rarewords.teaching.affected import affected
 from rarewords.teaching.settings import TeachSettings
 from rarewords.transport import Transport
 

@@ -39,7 +39,7 @@ def whole_file(target: str | Path) -> Iterator[Path]:
         os.close(handle)
     temporary = Path(name)
     try:
-        with _full_disk_reported(target):
+        with _reported(target, own=False):
             yield temporary
         with _reported(target):
             _readable_by_umask(temporary)
@@ -57,15 +57,12 @@ def whole_folder(target: str | Path, *, replace: bool = False) -> Iterator[Path]
     is only removed once the new one is complete.
     """
     target = Path(target)
-    if target.exists() and not target.is_dir():
-        raise InputError(f"{target} is a file, not a folder; choose another folder")
-    if not replace and target.exists() and any(target.iterdir()):
-        raise InputError(f"{target} exists and is not empty; choose another folder or remove it first")
+    require_folder(target, empty=not replace)
     with _reported(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
     try:
-        with _full_disk_reported(target):
+        with _reported(target, own=False):
             yield temporary
         with _reported(target):
             for path in (temporary, *temporary.rglob("*")):
@@ -81,6 +78,14 @@ def whole_folder(target: str | Path, *, replace: bool = False) -> Iterator[Path]
                 temporary.replace(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def require_folder(path: Path, *, empty: bool) -> None:
+    """Refuse a path for a new folder that is a file, or a folder that must be empty and is not."""
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file, not a folder; choose another folder")
+    if empty and path.exists() and any(path.iterdir()):
+        raise InputError(f"{path} exists and is not empty; choose another folder or remove it first")
 
 
 def write_json(path: str | Path, value: Any) -> None:
@@ -223,23 +228,17 @@ def no_space(error: Exception, target: str | Path) -> InputError | None:
 
 
 @contextmanager
-def _reported(target: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise explain_os_error(error, target) from error
-
-
-@contextmanager
-def _full_disk_reported(target: Path) -> Iterator[None]:
-    # Inside the caller's block only a full disk is surely about the target; other errors are its own.
+def _reported(target: Path, *, own: bool = True) -> Iterator[None]:
+    """Explain errors of the file system; in a caller's block only a full disk is surely about the target."""
     try:
         yield
     except Exception as error:
         full = no_space(error, target)
-        if full is None:
-            raise
-        raise full from error
+        if full is not None:
+            raise full from error
+        if own and isinstance(error, OSError):
+            raise explain_os_error(error, target) from error
+        raise
 
 
 def _readable_by_umask(path: Path) -> None:

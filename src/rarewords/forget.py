@@ -1,11 +1,14 @@
-"""The words that a model folder was taught, and the folder without some of them."""
+"""The words that a folder was taught, the folder without some of them, and the documents that hold them.
+
+A document without any of these words gets the same tokens as before, so that its embedding stays as it is.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +16,17 @@ import torch
 from tokenizers import Tokenizer
 
 from rarewords.card import model_card
+from rarewords.corpus.read import read_documents
+from rarewords.corpus.sources import find_sources
 from rarewords.errors import InputError
 from rarewords.files import read_json
 from rarewords.injection import inject, save_folder, unshare_bias
-from rarewords.models import load_pretrained, model_kind
-from rarewords.rules import own_normalizer, words_with_rules
+from rarewords.models import load_pretrained, load_tokens, model_kind
+from rarewords.rules import own_normalizer, token_name, words_with_rules
 from rarewords.vectors import WordVectors
 
 REPORT = "teaching.json"
+_TEXTS_AT_ONCE = 1024
 
 
 def taught_tokens(model: Any, tokenizer: Any) -> dict[str, int]:
@@ -123,3 +129,63 @@ def _without(report: dict[str, Any], words: set[str]) -> dict[str, Any]:
     for one in (report, *report.get("earlier", ())):
         one["words"] = [word for word in one.get("words", ()) if word["word"] not in words]
     return report
+
+
+@dataclass(frozen=True)
+class Affected:
+    """A text by its number, counted from 0, and the taught words it holds."""
+
+    row: int
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AffectedDocument:
+    """A document of a file: its number, counted from 1, its id if asked for, and its taught words."""
+
+    file: str
+    number: int
+    id: str | None
+    words: tuple[str, ...]
+
+
+def affected(model: str | Path, texts: Iterable[str]) -> Iterator[Affected]:
+    """The texts that hold a taught word, exactly as the model's tokenizer finds it.
+
+    :param model: a folder made by ``teach``.
+    """
+    report = read_report(model)
+    if not report:
+        raise InputError(f"{model} has no {REPORT}; give a folder made by rarewords teach")
+    taught = {name: one["word"] for one in report["words"] for name in (one["word"], token_name(one["word"]))}
+    tokenizer = load_tokens(model).tokenizer
+    added = tokenizer.added_tokens_decoder.items()
+    words = {token: taught[one.content] for token, one in added if one.content in taught}
+    numbered = iter(enumerate(texts))
+    while batch := list(islice(numbered, _TEXTS_AT_ONCE)):
+        encoded = tokenizer([text for _, text in batch], add_special_tokens=False, verbose=False)
+        for (row, _), ids in zip(batch, encoded["input_ids"], strict=True):
+            found = tuple(dict.fromkeys(words[token] for token in ids if token in words))
+            if found:
+                yield Affected(row, found)
+
+
+def affected_documents(
+    model: str | Path, texts: Sequence[str | Path], *, field: str = "text", id_field: str | None = None
+) -> Iterator[AffectedDocument]:
+    """The documents of files that hold a taught word; in plain text every line is a document.
+
+    :param field: the field that holds the text in jsonl, csv, tsv and parquet.
+    :param id_field: the field that holds each document's id in them.
+    """
+    for source in find_sources(texts, field):
+        documents = list(read_documents(source))
+        names: list[str | None] = [None] * len(documents)
+        if id_field is not None and source.format != "text":
+            names = list(read_documents(replace(source, field=id_field)))
+            if len(names) != len(documents):
+                raise InputError(
+                    f"{source.path} has {len(documents)} texts but {len(names)} ids; give every record both"
+                )
+        for one in affected(model, documents):
+            yield AffectedDocument(source.path, one.row + 1, names[one.row], one.words)

@@ -254,9 +254,7 @@ class LanguageModel:
                 bar.advance(len(batch))
         return Answers(ids, log_probs, self.tokens)
 
-    def log_likelihood(
-        self, queries: Sequence[Query], ids: Sequence[int], *, tokens_per_batch: int | None = None
-    ) -> np.ndarray:
+    def log_likelihood(self, queries: Sequence[Query], ids: Sequence[int]) -> np.ndarray:
         """The natural log-probability of one given token at each query's blank. *Shape:* (queries,)"""
         result = np.zeros(len(queries), dtype=np.float32)
 
@@ -265,7 +263,7 @@ class LanguageModel:
             return logits.log_softmax(dim=-1).gather(1, wanted[:, None])[:, 0]
 
         with progress("Scoring", total=len(queries), unit="queries") as bar:
-            for batch, found in self._answered(queries, tokens_per_batch, given):
+            for batch, found in self._answered(queries, None, given):
                 result[batch] = found.cpu().numpy()
                 bar.advance(len(batch))
         return result

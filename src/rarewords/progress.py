@@ -41,10 +41,6 @@ class Bar:
         if text:
             self._show()
 
-    def total(self, total: float) -> None:
-        """Set the number of units once it is known."""
-        self._total = total
-
     def finish(self) -> None:
         """Print what the work took, if it took long and stands alone."""
         long = self._spoken or time.monotonic() - self._started > _SECONDS_WORTH_A_LINE

@@ -25,7 +25,14 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from rarewords.errors import HopelessError, InputError
-from rarewords.files import explain_os_error, read_json, whole_file, whole_folder, write_json
+from rarewords.files import (
+    explain_os_error,
+    read_json,
+    require_folder,
+    whole_file,
+    whole_folder,
+    write_json,
+)
 from rarewords.progress import duration, message
 
 _NOTE = "stage.json"
@@ -172,15 +179,12 @@ def work_beside(out: Path, *, keep: bool = False) -> Iterator[Stages]:
 
 def require_free(out: Path) -> None:
     """Refuse an output folder that is not free, before any work is done."""
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file, not a folder; choose another folder")
-    if out.exists() and any(out.iterdir()):
+    work = _work_folder(out)
+    if out.is_dir() and any(out.iterdir()) and work.is_dir():
         # A run killed after its last step leaves a work folder that nobody needs. A running one needs it.
-        work = _work_folder(out)
-        if work.is_dir():
-            with suppress(Timeout), FileLock(work / _LOCK).acquire(timeout=0):
-                shutil.rmtree(work, ignore_errors=True)
-        raise InputError(f"{out} exists and is not empty; choose another folder or remove it first")
+        with suppress(Timeout), FileLock(work / _LOCK).acquire(timeout=0):
+            shutil.rmtree(work, ignore_errors=True)
+    require_folder(out, empty=True)
 
 
 def _work_folder(out: Path) -> Path:

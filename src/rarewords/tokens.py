@@ -105,10 +105,6 @@ class Tokens:
 
     def pieces_of(self, words: Sequence[str]) -> list[list[int]]:
         """:meth:`pieces` for many words at once."""
-        return [[token for _, token in pieces] for pieces in self.pieces_with_text(words)]
-
-    def pieces_with_text(self, words: Sequence[str]) -> list[list[tuple[str, int]]]:
-        """The pieces of words, each with the letters it covers; a token for the space alone covers none."""
         if not words:
             return []
         texts = [_BEFORE + word for word in words]
@@ -116,12 +112,8 @@ class Tokens:
         # The space belongs to the word: Ġ and ▁ stand for it and may be separate tokens.
         first = len(_BEFORE) - 1
         return [
-            [
-                (text[max(start, first + 1) : end], token)
-                for token, (start, end) in zip(ids, offsets, strict=True)
-                if end > first and end > start
-            ]
-            for text, ids, offsets in zip(texts, encoded["input_ids"], encoded["offset_mapping"], strict=True)
+            [token for token, (start, end) in zip(*one, strict=True) if end > first and end > start]
+            for one in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
         ]
 
     def piece_strings(self, ids: Iterable[int]) -> list[str]:
@@ -135,7 +127,14 @@ class Tokens:
 
     def text_of(self, ids: Iterable[int]) -> list[str]:
         """Each token as the text it stands for in running text, without marks: ``['fruit', '##s']``."""
-        return self._texts(list(ids))
+        # Decoded one at a time, a token loses its space mark but keeps WordPiece's ##, which marks a
+        # continuation.
+        decode, ids = self.tokenizer.backend_tokenizer.decode, list(ids)
+        names = map(str, self.tokenizer.convert_ids_to_tokens(ids))
+        return [
+            name if name.startswith("##") else decode([token], skip_special_tokens=False).strip()
+            for token, name in zip(ids, names, strict=True)
+        ]
 
     @cached_property
     def whole_words(self) -> dict[str, int]:
@@ -199,21 +198,10 @@ class Tokens:
         """The accepted vocabulary entries that running text splits no further."""
         special = set(self.tokenizer.all_special_ids)
         candidates = [token for token in sorted(self.tokenizer.get_vocab().values()) if token not in special]
-        texts = zip(self._texts(candidates), candidates, strict=True)
+        texts = zip(self.text_of(candidates), candidates, strict=True)
         accepted = [(text, token) for text, token in texts if accept(text)]
         pieces = self.pieces_of([text for text, _ in accepted])
         return {text: token for (text, token), one in zip(accepted, pieces, strict=True) if one == [token]}
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
         return [list(ids) for ids in self.tokenizer(texts, add_special_tokens=False)["input_ids"]]
-
-    def _texts(self, ids: list[int]) -> list[str]:
-        # Decoded one at a time, a token loses its space mark but keeps WordPiece's ##, which marks a
-        # continuation.
-        decode = self.tokenizer.backend_tokenizer.decode
-        names = self.tokenizer.convert_ids_to_tokens(ids)
-        texts = []
-        for token, name in zip(ids, names, strict=True):
-            text = decode([token], skip_special_tokens=False).strip()
-            texts.append(str(name) if str(name).startswith("##") else text)
-        return texts

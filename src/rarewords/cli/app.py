@@ -16,7 +16,6 @@ import typer
 
 from rarewords import __version__, progress
 from rarewords.cli import corpus, mimic
-from rarewords.cli.affected import affected
 from rarewords.cli.ask import ask
 from rarewords.cli.demo import demo
 from rarewords.cli.inject import inject
@@ -26,7 +25,7 @@ from rarewords.cli.scan import scan
 from rarewords.cli.serve import serve
 from rarewords.cli.teach import teach
 from rarewords.cli.wnlampro import app as wnlampro
-from rarewords.cli.words import forget, words
+from rarewords.cli.words import affected, forget, words
 from rarewords.errors import InputError
 from rarewords.files import LARGEST_NUMBER, explain_os_error
 

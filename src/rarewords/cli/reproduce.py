@@ -79,17 +79,19 @@ def reproduce(
     repeated = ["all"] if asked == ["report"] else asked
     given += ["--quick"] if quick else []
     lm = LanguageModel.from_pretrained(model, device=device)
-    done = run(
-        lm,
-        store,
-        out,
-        parts=asked,
-        settings=settings,
-        dataset=dataset,
-        targets=ready,
-        learner=WordLearner.from_pretrained(learner, lm) if learner is not None else None,
-        command=shlex.join(["rarewords", "reproduce", *repeated, *given]),
-    )
+    with options.engine_or_none("local", workers) as engine:
+        done = run(
+            lm,
+            store,
+            out,
+            parts=asked,
+            settings=settings,
+            dataset=dataset,
+            targets=ready,
+            learner=WordLearner.from_pretrained(learner, lm) if learner is not None else None,
+            command=shlex.join(["rarewords", "reproduce", *repeated, *given]),
+            engine=engine,
+        )
     if as_json:
         claims = [{"verdict": claim.verdict, **to_json(claim)} for claim in done.claims]
         options.print_json({"report": str(done.report), "claims": claims, "results": to_json(done.parts)})

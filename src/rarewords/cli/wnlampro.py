@@ -6,15 +6,12 @@ The library is imported inside the commands: torch and NumPy would delay ``--hel
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from rarewords.cli import options
 from rarewords.errors import InputError
-
-if TYPE_CHECKING:
-    from rarewords.probe.result import ProbeResult
 
 app = typer.Typer(
     help="Measure what a model understands of words, by how often they occur.",
@@ -135,10 +132,11 @@ def compare(
     The best result of a cell is bold; `*` marks a significant difference from the first result.
     """
     from rarewords.probe.compare import compare as compare_results
+    from rarewords.probe.result import ProbeResult
     from rarewords.report.tables import answers_table, comparison_table, difference_table
     from rarewords.vectors import read_words
 
-    loaded = _load(results)
+    loaded = [ProbeResult.load(path) for path in results]
     comparison = compare_results(loaded)
     shown = None if words is None else answers_table(loaded, set(read_words(words)))
     if as_json:
@@ -164,9 +162,10 @@ def figure(
     ] = None,
 ) -> None:
     """Draw a metric by frequency, one line per result; or a heat map of ranks."""
+    from rarewords.probe.result import ProbeResult
     from rarewords.report.figures import draw_heat_map, draw_methods
 
-    loaded = _load(results)
+    loaded = [ProbeResult.load(path) for path in results]
     if heatmap and len(loaded) != 1:
         raise InputError(f"a heat map shows one result, not {len(loaded)}")
     if heatmap:
@@ -193,9 +192,3 @@ def _read_counts(path: Path) -> dict[str, int]:
                 raise InputError(f"{path}, line {number}: expected a word, a tab and a count, not {line!r}")
             counts[word] = counts.get(word, 0) + int(count)
     return counts
-
-
-def _load(paths: list[Path]) -> list[ProbeResult]:
-    from rarewords.probe.result import ProbeResult
-
-    return [ProbeResult.load(path) for path in paths]

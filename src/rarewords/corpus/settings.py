@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from rarewords.errors import InputError
+from rarewords.files import checked_settings, understood
 
 WordRule = Literal["english", "any"]
 
@@ -60,13 +61,8 @@ class CorpusSettings:
                 f"{source} was written with version {rules} of the word rules, this is version {RULES}; "
                 "build the store again from its text"
             )
-        types = {name: type(value) for name, value in asdict(cls()).items()}
-        try:
-            if {name: type(value) for name, value in values.items()} != types:
-                raise InputError("this version does not know its settings")
-            return cls(**values)
-        except InputError as error:
-            raise InputError(f"{source}: {error}; build the store again") from None
+        with understood(source, "build the store again"):
+            return cls(**checked_settings(cls, values, "store.json"))
 
     def require_equal(self, other: CorpusSettings, mine: str, others: str) -> None:
         """Raise unless both settings are the same, naming every difference."""

@@ -200,27 +200,23 @@ class AttentiveMimicking:
         """Load a folder that :meth:`save_pretrained` wrote, for the language model it was trained for."""
         folder = Path(folder)
         with understood(folder, "train it again with rarewords mimic train"):
-            return cls._read(folder, lm)
-
-    @classmethod
-    def _read(cls, folder: Path, lm: LanguageModel) -> AttentiveMimicking:
-        config, settings = read_config(folder)
-        if config["dim"] != lm.dim or config["fingerprint"] != lm.fingerprint:
-            raise InputError(
-                f"{folder} was trained for the model {config['model']}, not for {lm.name}; "
-                "train one for this model with rarewords mimic train"
-            )
-        tensors, targets = load_packed(folder / "model.safetensors"), None
-        if "targets" in tensors:
-            words = read_text(folder / "targets.txt").split("\n")
-            made_for = {"fingerprint": lm.fingerprint}
-            targets = WordVectors(words, tensors.pop("targets").numpy(), made_for)
-        grams = read_text(folder / "ngrams.txt")
-        table = NgramTable(grams.split("\n") if grams else [], settings.ngram_min, settings.ngram_max)
-        model = FormContextModel(settings, dim=lm.dim, ngrams=len(table))
-        model.load_state_dict(tensors)
-        history = [EpochReport(**report) for report in config["history"]]
-        return cls(lm, model.to(lm.device), table, targets, history)
+            config, settings = read_config(folder)
+            if config["dim"] != lm.dim or config["fingerprint"] != lm.fingerprint:
+                raise InputError(
+                    f"{folder} was trained for the model {config['model']}, not for {lm.name}; "
+                    "train one for this model with rarewords mimic train"
+                )
+            tensors, targets = load_packed(folder / "model.safetensors"), None
+            if "targets" in tensors:
+                words = read_text(folder / "targets.txt").split("\n")
+                made_for = {"fingerprint": lm.fingerprint}
+                targets = WordVectors(words, tensors.pop("targets").numpy(), made_for)
+            grams = read_text(folder / "ngrams.txt")
+            table = NgramTable(grams.split("\n") if grams else [], settings.ngram_min, settings.ngram_max)
+            model = FormContextModel(settings, dim=lm.dim, ngrams=len(table))
+            model.load_state_dict(tensors)
+            history = [EpochReport(**report) for report in config["history"]]
+            return cls(lm, model.to(lm.device), table, targets, history)
 
     @cached_property
     def _known(self) -> ContextEmbeddings:

@@ -76,21 +76,17 @@ class WordLearner:
         if not is_learner(folder):
             raise InputError(f"{folder} is not a learner; make one with rarewords mimic fit")
         with understood(folder, "fit it again with rarewords mimic fit"):
-            return cls._read(folder, lm)
-
-    @classmethod
-    def _read(cls, folder: Path, lm: LanguageModel) -> WordLearner:
-        config = read_json(folder / "config.json")
-        if config["fingerprint"] != lm.fingerprint:
-            raise InputError(
-                f"{folder} was fitted for the model {config['model']}, not for {lm.name}; fit one for it "
-                "with rarewords mimic fit"
-            )
-        transform = load_file(folder / "model.safetensors").get("transform")
-        names = {one.name for one in fields(Fitted)}  # earlier versions wrote more
-        about = {name: value for name, value in config["fitted"].items() if name in names}
-        settings = LearnerSettings.from_dict(config["settings"], folder / "config.json")
-        return cls(lm, settings, transform, fitted=Fitted(**about) if about else None)
+            config = read_json(folder / "config.json")
+            if config["fingerprint"] != lm.fingerprint:
+                raise InputError(
+                    f"{folder} was fitted for the model {config['model']}, not for {lm.name}; fit one for it "
+                    "with rarewords mimic fit"
+                )
+            transform = load_file(folder / "model.safetensors").get("transform")
+            names = {one.name for one in fields(Fitted)}  # earlier versions wrote more
+            about = {name: value for name, value in config["fitted"].items() if name in names}
+            settings = LearnerSettings.from_dict(config["settings"], folder / "config.json")
+            return cls(lm, settings, transform, fitted=Fitted(**about) if about else None)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the learner as a folder. The matrix is stored in half precision, which is exact enough."""

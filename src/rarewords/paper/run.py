@@ -13,7 +13,7 @@ from typing import Any
 from rarewords.corpus.store import Store
 from rarewords.engine import Engine
 from rarewords.errors import InputError
-from rarewords.files import read_json, whole_file, write_json
+from rarewords.files import read_json, require_folder, whole_file, write_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.learner import WordLearner
 from rarewords.paper.ahead import make_ahead
@@ -80,8 +80,7 @@ def reproduce(
     :param engine: makes stages side by side in several processes.
     """
     out, chosen, began = Path(out), check_parts(parts), time.time()
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file, not a folder; choose another folder")
+    require_folder(out, empty=False)
     settings, stages = settings or ReproduceSettings(), Stages(out / "stages")
     entries = sample_dataset(dataset or Dataset.load(), settings)
     experiment = Experiment(lm, store, entries, settings, stages, targets, learner)

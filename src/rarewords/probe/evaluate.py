@@ -70,7 +70,6 @@ def evaluate(
     label: str | None = None,
     stages: Stages | None = None,
     engine: Engine | None = None,
-    tokens_per_batch: int | None = None,
     answers: bool = False,
 ) -> ProbeResult:
     """Probe a model.
@@ -89,7 +88,7 @@ def evaluate(
     replacing = _replacements(lm, entries, settings, vectors)
     questions = [_questions(entry, replacing, settings.slash, lm.whole_words) for entry in entries]
     asked = [question for group in questions for question in group]
-    ids = predict(Predictor(lm, settings.depth, tokens_per_batch), asked, stages=stages, engine=engine)
+    ids = predict(Predictor(lm, settings.depth), asked, stages=stages, engine=engine)
     answered = np.split(ids, np.cumsum([len(group) for group in questions])[:-1])
     found = [np.isin(rows, group[0].targets) for group, rows in zip(questions, answered, strict=True)]
     scores = [Score.of(one) for one in found]

@@ -38,24 +38,20 @@ class Asked:
 
 
 class Predictor:
-    """The first ``depth`` answers of a model to each query.
+    """The first ``depth`` answers of a model to each query."""
 
-    :param tokens_per_batch: how much is computed at once; None leaves that to the device.
-    """
-
-    def __init__(self, lm: LanguageModel, depth: int, tokens_per_batch: int | None = None) -> None:
-        self.lm, self.depth, self.tokens_per_batch = lm, depth, tokens_per_batch
+    def __init__(self, lm: LanguageModel, depth: int) -> None:
+        self.lm, self.depth = lm, depth
 
     def __call__(self, asked: Sequence[Asked]) -> np.ndarray:
         """Answer ids, the most probable first. *Shape:* (queries, depth)"""
-        queries, size = [one.query for one in asked], self.tokens_per_batch
+        queries = [one.query for one in asked]
         # One answer more, to see whether the last place is close to the next.
-        answers = self.lm.fill(queries, top_k=self.depth + 1, tokens_per_batch=size)
+        answers = self.lm.fill(queries, top_k=self.depth + 1)
         ids = answers.ids[:, : self.depth].astype(np.int32)
         again = self._undecided(asked, answers) if self.lm.dtype == torch.float32 else []
         if again:
-            doubtful = [queries[i] for i in again]
-            ids[again] = self._double.fill(doubtful, top_k=self.depth, tokens_per_batch=size).ids
+            ids[again] = self._double.fill([queries[i] for i in again], top_k=self.depth).ids
         return ids
 
     def _undecided(self, asked: Sequence[Asked], answers: Answers) -> list[int]:
@@ -100,8 +96,7 @@ def predict(
         computed = ((number, _answers(predictor, folder, shard)) for number, shard in enumerate(shards))
     else:
         model = ModelReference.of(predictor.lm, engine)
-        answer = partial(_answer_shard, model, predictor.depth, predictor.tokens_per_batch, folder)
-        computed = engine.map(answer, shards)
+        computed = engine.map(partial(_answer_shard, model, predictor.depth, folder), shards)
     found: dict[int, np.ndarray] = {}
     with progress("Filling blanks", total=len(asked), unit="queries") as bar:
         for number, ids in computed:
@@ -132,15 +127,11 @@ def _key(predictor: Predictor, asked: Sequence[Asked]) -> str:
 
 
 def _answer_shard(
-    model: ModelReference,
-    depth: int,
-    tokens_per_batch: int | None,
-    folder: Path | None,
-    asked: Sequence[Asked],
+    model: ModelReference, depth: int, folder: Path | None, asked: Sequence[Asked]
 ) -> np.ndarray:
-    return _answers(_predictor(model, depth, tokens_per_batch), folder, asked)
+    return _answers(_predictor(model, depth), folder, asked)
 
 
 @lru_cache(maxsize=1)  # a process answers many shards with one model
-def _predictor(model: ModelReference, depth: int, tokens_per_batch: int | None) -> Predictor:
-    return Predictor(model.load(), depth, tokens_per_batch)
+def _predictor(model: ModelReference, depth: int) -> Predictor:
+    return Predictor(model.load(), depth)

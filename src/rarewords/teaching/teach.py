@@ -12,7 +12,6 @@ from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.sources import find_sources, spool
 from rarewords.corpus.store import Store
 from rarewords.errors import HopelessError, InputError
-from rarewords.files import file_digest
 from rarewords.forget import REPORT, forget_everything, read_report, taught_tokens
 from rarewords.injection import inject, require_injectable, save_folder
 from rarewords.lm import LanguageModel
@@ -145,10 +144,7 @@ def open_store(
         return store
     wanted = CorpusSettings(lower_case=lm.lower_case, words=settings.rule or "english")
     files = spool(texts, stages.path / "spool")
-    contents = sorted(
-        [file_digest(source.path), source.format, source.compression, source.field]
-        for source in find_sources(files, field)
-    )
+    contents = sorted(source.digest() for source in find_sources(files, field))
     path = stages.path / f"store-{key_of(contents, wanted.to_dict())}"
     if not path.exists():
         build(files, path, wanted, field=field, workers=workers)
