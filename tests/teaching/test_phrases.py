@@ -9,8 +9,8 @@ from rarewords.corpus.store import Store
 from rarewords.injection import inject
 from rarewords.lm import LanguageModel
 from rarewords.mimic.masked import find_word
-from rarewords.teaching.phrases import phrase_contexts
 from rarewords.teaching.settings import TeachSettings
+from rarewords.teaching.splits import phrase_contexts
 from rarewords.teaching.teach import teach
 from rarewords.vectors import WordVectors
 from tests.architectures import small_model

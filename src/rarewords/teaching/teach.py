@@ -13,7 +13,7 @@ from rarewords.corpus.sources import find_sources, spool
 from rarewords.corpus.store import Store
 from rarewords.errors import HopelessError, InputError
 from rarewords.forget import REPORT, forget_everything, read_report, taught_tokens
-from rarewords.injection import inject, require_injectable, save_folder
+from rarewords.injection import inject, require_injectable, save_folder, unfit_words
 from rarewords.lm import LanguageModel
 from rarewords.models import DEFAULT_MODEL, load_pretrained, model_kind, shown_name
 from rarewords.progress import message
@@ -22,10 +22,10 @@ from rarewords.teaching.judge import Probed, probe_words
 from rarewords.teaching.learners import learner_for
 from rarewords.teaching.learning import learn
 from rarewords.teaching.outcome import Learned, Taught, teaching_card
-from rarewords.teaching.phrases import with_capitals
 from rarewords.teaching.scan import choose_words
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import split_words
+from rarewords.tokens import Tokens
 from rarewords.vectors import WordVectors
 
 
@@ -155,7 +155,7 @@ def open_store(
 def _save(lm: LanguageModel, vectors: WordVectors, taught: Taught) -> None:
     language_model, tokenizer = load_pretrained(lm.name, lm.kind)
     slash, predictable = taught.settings.slash, taught.settings.predictable
-    forms = with_capitals(vectors, lm.tokens, slash=slash)
+    forms = _with_capitals(vectors, lm.tokens, slash=slash)
     inject(language_model, tokenizer, forms, predictable=predictable, slash=slash)
     before = read_report(lm.name)
     earlier = [*before.pop("earlier", ()), before] if before else []
@@ -165,3 +165,15 @@ def _save(lm: LanguageModel, vectors: WordVectors, taught: Taught) -> None:
     report = {**taught.as_json(), "earlier": earlier}
     more = {REPORT: json.dumps(report, indent=1, ensure_ascii=False) + "\n"}
     save_folder(language_model, tokenizer, taught.folder, base=lm.name, card=card, more=more)
+
+
+def _with_capitals(vectors: WordVectors, tokens: Tokens, *, slash: bool) -> WordVectors:
+    """The vectors; a cased model needs one for ``Kumquat``, too, unless that has a token of its own."""
+    if tokens.lower_case:
+        return vectors
+    every = {word: word[:1].upper() + word[1:] for word in vectors.words}
+    new = {word: form for word, form in every.items() if form not in vectors and len(tokens.pieces(form)) > 1}
+    unfit = unfit_words(tokens.tokenizer, [*vectors.words, *new.values()], slash=slash)
+    words = [word for word, form in new.items() if form not in unfit]
+    forms = [new[word] for word in words]
+    return vectors.merge(WordVectors(forms, vectors.subset(words).matrix)) if words else vectors
