@@ -12,12 +12,13 @@ import multiprocessing
 import os
 import signal
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from rarewords.errors import InputError
 
@@ -71,11 +72,12 @@ def in_threads(function: Callable[[T], R], items: Iterable[T], device: str) -> I
                 yield running.popleft().result()
 
 
-class Engine(Protocol):
+class Engine(ABC):
     """Something that can run a function over items; use it in a ``with`` block."""
 
     workers: int
 
+    @abstractmethod
     def map(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[tuple[int, R]]:
         """Yield (place of the item, result) as results come in, in any order.
 
@@ -83,9 +85,12 @@ class Engine(Protocol):
         process or machine is run again; an :class:`InputError` ends the work at once.
         """
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, kind: object, *_: object) -> None: ...
+    @abstractmethod
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Stop what was started."""
 
 
 def engine_for(name: str = "local", workers: int | None = None) -> Engine:
@@ -103,7 +108,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class LocalEngine:
+class LocalEngine(Engine):
     """Processes on this machine; with one worker everything runs in this process."""
 
     def __init__(self, workers: int) -> None:
@@ -163,9 +168,6 @@ class LocalEngine:
                 process.terminate()
             self._pool = None
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, kind: object, *_: object) -> None:
         if self._pool is not None and kind is None:
             self._pool.shutdown()
@@ -191,7 +193,7 @@ def _start_worker() -> None:
     threading.Thread(target=follow, daemon=True).start()
 
 
-class RayEngine:
+class RayEngine(Engine):
     """Tasks on the Ray cluster at RAY_ADDRESS; without it, on one started here and stopped at the end."""
 
     def __init__(self, workers: int | None = None) -> None:
@@ -225,9 +227,6 @@ class RayEngine:
                 if mistake is not None:
                     raise InputError(mistake)
                 yield running.pop(reference), result
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._own:

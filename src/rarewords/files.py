@@ -6,6 +6,7 @@ import errno
 import gzip
 import hashlib
 import json
+import math
 import os
 import shutil
 import stat
@@ -13,6 +14,7 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TextIO, Union, cast, get_args, get_origin, get_type_hints
@@ -116,6 +118,33 @@ def read_json(path: str | Path) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a JSON file: {error}") from None
+
+
+def to_json(value: Any) -> Any:
+    """A dataclass and everything in it as JSON holds it; NaN becomes null."""
+    if is_dataclass(value):
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {key: to_json(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def from_json(kind: Any, value: Any) -> Any:
+    """The value of a type that :func:`to_json` has written."""
+    inner = get_args(kind)
+    if get_origin(kind) in (Union, UnionType):
+        return None if value is None else from_json(inner[0], value)
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        given = {one.name: value[one.name] for one in fields(kind) if one.name in value}
+        return kind(**{name: from_json(hints[name], one) for name, one in given.items()})
+    if get_origin(kind) is tuple:
+        return tuple(from_json(inner[0], one) for one in value)  # all are of one type
+    if get_origin(kind) is dict:
+        return {key: from_json(inner[1], one) for key, one in value.items()}
+    return math.nan if kind is float and value is None else value
 
 
 @contextmanager

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from rarewords.paper.part import OverSeeds, from_json, to_json
+from rarewords.files import from_json, to_json
+from rarewords.paper.part import OverSeeds
 from rarewords.probe.result import ProbeResult
 
 

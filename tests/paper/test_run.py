@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from rarewords import InputError, WordVectors
+from rarewords.files import to_json
 from rarewords.paper import published
 from rarewords.paper.experiment import Experiment
-from rarewords.paper.part import to_json
 from rarewords.paper.run import PARTS, check_parts, reproduce
 from rarewords.paper.settings import CONFIGURATIONS, sample_dataset
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset

@@ -50,9 +50,10 @@ def reproduce(
     """
     # These load torch and transformers, which takes seconds.
     from rarewords.corpus.store import Store
+    from rarewords.files import to_json
     from rarewords.lm import LanguageModel
     from rarewords.mimic.learner import WordLearner
-    from rarewords.paper.part import counted, to_json
+    from rarewords.paper.part import counted
     from rarewords.paper.run import check_parts
     from rarewords.paper.run import reproduce as run
     from rarewords.paper.settings import ReproduceSettings

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from statistics import stdev
-from types import UnionType
-from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -204,32 +202,6 @@ class _Mean(ProbeResult):
 def _mean_of(runs: Sequence[ProbeResult]) -> ProbeResult:
     columns = {field.name: getattr(runs[0], field.name) for field in fields(ProbeResult)}
     return runs[0] if len(runs) == 1 else _Mean(**columns, runs=tuple(runs))
-
-
-def to_json(value: Any) -> Any:
-    """A dataclass and everything in it as JSON holds it; NaN becomes null."""
-    if is_dataclass(value):
-        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, dict):
-        return {key: to_json(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [to_json(one) for one in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def from_json(kind: Any, value: Any) -> Any:
-    """The value of a type that :func:`to_json` has written."""
-    inner = get_args(kind)
-    if get_origin(kind) in (Union, UnionType):
-        return None if value is None else from_json(inner[0], value)
-    if is_dataclass(kind) and isinstance(kind, type):
-        hints = get_type_hints(kind)
-        return kind(**{one.name: from_json(hints[one.name], value[one.name]) for one in fields(kind)})
-    if get_origin(kind) is tuple:
-        return tuple(from_json(inner[0], one) for one in value)  # all are of one type
-    if get_origin(kind) is dict:
-        return {key: from_json(inner[1], one) for key, one in value.items()}
-    return math.nan if kind is float and value is None else value
 
 
 def paragraphs(*blocks: str) -> str:

@@ -17,11 +17,11 @@ import transformers
 from markdown_it import MarkdownIt
 
 from rarewords import __version__
-from rarewords.files import whole_file, write_json
+from rarewords.files import to_json, whole_file, write_json
 from rarewords.lm import LanguageModel
 from rarewords.paper import published
 from rarewords.paper.experiment import Facts
-from rarewords.paper.part import VERDICTS, Claim, Part, counted, paragraphs, table, to_json
+from rarewords.paper.part import VERDICTS, Claim, Part, counted, paragraphs, table
 from rarewords.paper.settings import ReproduceSettings
 from rarewords.progress import duration
 from rarewords.stages import Cost

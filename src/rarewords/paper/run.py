@@ -13,12 +13,12 @@ from typing import Any
 from rarewords.corpus.store import Store
 from rarewords.engine import Engine
 from rarewords.errors import InputError
-from rarewords.files import read_json, require_folder, whole_file, write_json
+from rarewords.files import from_json, read_json, require_folder, to_json, whole_file, write_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.learner import WordLearner
 from rarewords.paper.ahead import make_ahead
 from rarewords.paper.experiment import Experiment
-from rarewords.paper.part import Claim, Part, from_json, to_json
+from rarewords.paper.part import Claim, Part
 from rarewords.paper.parts.ablation import AblationPart
 from rarewords.paper.parts.beyond import BeyondPart
 from rarewords.paper.parts.examples import ExamplesPart

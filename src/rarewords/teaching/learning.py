@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from rarewords.errors import InputError
+from rarewords.files import from_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.evidence import Inferred
 from rarewords.mimic.learner import WordLearner
@@ -53,9 +54,8 @@ def learn(
             key = key_of(lm.fingerprint, learner.key, [asdict(split) for split in part])
             made = _unpack(part, stages.arrays("vectors", key, partial(_make, lm, learner, part)))
             key = key_of(key, settings.neighbours, settings.slash, settings.question)
-            learned += map(
-                Learned.from_json, stages.json("judged", key, partial(_judge, lm, learner, made, settings))
-            )
+            judged = stages.json("judged", key, partial(_judge, lm, learner, made, settings))
+            learned += [from_json(Learned, one) for one in judged]
             rows |= {one.split.word: one.vector for one in made}
             bar.advance(len(part))
     matrix = np.stack(list(rows.values())) if rows else np.zeros((0, lm.dim), np.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from rarewords.card import model_card
 from rarewords.models import Kind
 from rarewords.report.tables import figure, markdown_table, relation_title
 from rarewords.teaching.clutter import summary
-from rarewords.teaching.judge import Judgement, Probed, Signs
+from rarewords.teaching.judge import Judgement, Probed
 from rarewords.teaching.questions import as_title
 from rarewords.teaching.settings import TeachSettings
 from rarewords.vectors import WordVectors
@@ -71,17 +71,6 @@ class Learned:
     def as_json(self) -> dict[str, Any]:
         """Everything, with the verdict and the probability behind it."""
         return {**asdict(self), "verdict": self.verdict, "probability": self.probability}
-
-    @classmethod
-    def from_json(cls, stored: dict[str, Any]) -> Learned:
-        """Read what ``asdict`` or :meth:`as_json` gave."""
-        judgement = stored["judgement"]
-        if judgement:
-            signs = Signs(**judgement["signs"]) if judgement["signs"] else None
-            judgement = Judgement(**{**judgement, "signs": signs})
-        answers = {name: tuple(stored[name]) for name in ("before", "after")}
-        own = {one.name: stored[one.name] for one in fields(cls) if one.name in stored}
-        return cls(**{**own, **answers, "judgement": judgement or None})
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.sources import find_sources, spool
 from rarewords.corpus.store import Store
 from rarewords.errors import HopelessError, InputError
+from rarewords.files import from_json
 from rarewords.forget import REPORT, forget_everything, read_report, taught_tokens
 from rarewords.injection import inject, require_injectable, save_folder, unfit_words
 from rarewords.lm import LanguageModel
@@ -159,7 +160,7 @@ def _save(lm: LanguageModel, vectors: WordVectors, taught: Taught) -> None:
     inject(language_model, tokenizer, forms, predictable=predictable, slash=slash)
     before = read_report(lm.name)
     earlier = [*before.pop("earlier", ()), before] if before else []
-    known = tuple(Learned.from_json(word) for one in earlier for word in one["words"])
+    known = tuple(from_json(Learned, word) for one in earlier for word in one["words"])
     ids = taught_tokens(language_model, tokenizer)
     card = teaching_card(replace(taught, words=(*known, *taught.words)), vectors, ids, base=lm.name)
     report = {**taught.as_json(), "earlier": earlier}
