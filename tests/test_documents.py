@@ -1,7 +1,6 @@
 """The documents: links work, commands and code run, the reference and the architecture are current."""
 
 import re
-import runpy
 import shlex
 import tomllib
 from dataclasses import fields
@@ -225,9 +224,3 @@ def test_the_tutorial_shows_what_its_commands_print(tmp_path, monkeypatch):
                 assert run(*shlex.split(line)[1:]).stdout == shown
                 compared += 1
     assert compared == 3
-
-
-def test_the_tables_of_mimicking_are_those_of_the_measurements():
-    folder = ROOT / "docs" / "results"
-    render = runpy.run_path(str(ROOT / "benchmarks" / "render_mimic.py"))
-    assert (folder / "mimic.md").read_text("utf-8") == render["page"](folder)

@@ -2,6 +2,7 @@
 
 import io
 import os
+import resource
 import shutil
 import sys
 import tempfile
@@ -97,13 +98,25 @@ _DATA = "".join(
 )
 
 
+_GROWTH = 1 << 30  # bytes; what one example may add to the peak memory of the process
+
+
+def peak_memory():
+    """The most memory this process has had, in bytes."""
+    found = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return found if sys.platform == "darwin" else found * 1024
+
+
 def survives(folder, *arguments):
     """Run a command with ``--out`` inside ``folder``, if it has one. It ends with 0, or with 2 and one line.
 
-    Refused, it leaves nothing behind; in no case does it leave a work folder or a half-written file.
+    Refused, it leaves nothing behind; in no case does it leave a work folder or a half-written file, and it
+    never takes much memory.
     """
-    before = set(folder.rglob("*"))
+    before, most = set(folder.rglob("*")), peak_memory()
     code, said = _run(["rarewords", "-q", *map(str, arguments)])
+    grown = peak_memory() - most
+    assert grown < _GROWTH, f"peak memory rose by {grown / 2**20:,.0f} MiB for {arguments}: {said}"
     lines = [line for line in said.splitlines() if line.strip()]
     assert code in (0, 2), f"exit code {code}: {said}"
     left = sorted(str(path.relative_to(folder)) for path in set(folder.rglob("*")) - before)
