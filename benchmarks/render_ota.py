@@ -45,8 +45,8 @@ WNLaMPro with one vector for all keywords are in the reproduction:
 ten answers agree to .541, .597, .615 and .642 after 100, 200, 300 and 600 steps (goal .62; the paper's 4,000
 steps had .624 on other nouns), on `gte-mlm` to .557, .592, .606 and .619. WNLaMPro of `mpnet-mlm` with 300
 steps loses 6.9, 4.9 and 1.4 % for rare, medium and frequent words (**goal 5 %, missed for rare words**), of
-`gte-mlm` 0.2 % at most. The default stays at 100 steps, 40 times fewer backward passes than the paper's preset,
-because most people have no GPU; `steps = 300` in a settings file is what the reproduction uses."""
+`gte-mlm` 0.2 % at most. The default stays at 100 steps, 40 times fewer backward passes than the paper's
+preset, because most people have no GPU; `steps = 300` in a settings file is what the reproduction uses."""
 
 
 STEPS = """All keywords of WNLaMPro dev with several pieces, approximated by preset `fast` with more steps and
