@@ -17,8 +17,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # One file runs in one process. The longest files start first, so that no core waits for one at the end.
 LONGEST = (
-    "paper/test_run.py", "corpus/test_ray.py", "teaching/test_teach.py", "mimic/test_learner.py",
-    "ota/test_approximate.py", "cli/test_foundation.py", "cli/test_teach.py", "corpus/test_build.py",
+    "teaching/test_teach.py", "paper/test_run.py", "cli/test_foundation.py", "cli/test_teach.py",
+    "teaching/test_target.py", "corpus/test_ray.py", "ota/test_approximate.py", "test_howto.py",
+    "test_engine.py", "mimic/test_learner.py", "app/test_browser.py", "app/test_server.py", "test_training.py",
+    "fuzz/test_doors.py",
 )  # fmt: skip
 
 
@@ -30,15 +32,6 @@ def pytest_collection_modifyitems(items):
         return found[0] if found else len(LONGEST)
 
     items.sort(key=place)
-
-
-@pytest.fixture(scope="session")
-def engine():
-    """Two processes, started once: each takes seconds to import torch."""
-    from rarewords.engine import engine_for
-
-    with engine_for("local", workers=2) as started:
-        yield started
 
 
 _MOST_SECONDS = 660  # seconds; pytest-timeout ends a test after 600, but not one that hangs inside a library
@@ -57,9 +50,9 @@ def pytest_runtest_protocol():
 @pytest.fixture(scope="session")
 def lm():
     """The bundled model."""
-    from rarewords import LanguageModel
+    from tests.cli.run import bundled
 
-    return LanguageModel.from_pretrained("default", device="cpu")
+    return bundled("cpu")
 
 
 @pytest.fixture(scope="session")

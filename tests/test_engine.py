@@ -1,9 +1,25 @@
-"""The engine: a lost worker costs only its task."""
+"""The engine: a lost worker costs only its task, and no number depends on the process that computes it."""
 
 import os
 import signal
 
+import numpy as np
+import pytest
+
+from rarewords import WordLearner, approximate, evaluate
 from rarewords.engine import engine_for
+from rarewords.ota.settings import OtaSettings
+from rarewords.probe.dataset import Dataset
+from rarewords.stages import Stages
+
+WORDS = ["kumquat", "salsify", "lingonberry", "persimmon"]
+
+
+@pytest.fixture(scope="module")
+def engine():
+    """Two processes, started once: each takes seconds to import torch."""
+    with engine_for("local", workers=2) as started:
+        yield started
 
 
 def test_the_task_of_a_killed_worker_runs_again(tmp_path):
@@ -17,3 +33,33 @@ def die_once(mark):
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return mark.name
+
+
+def test_approximations_are_the_same_and_kept(lm, engine, tmp_path):
+    settings = OtaSettings(steps=5)
+    here = approximate(lm, WORDS, settings)
+    there = approximate(lm, WORDS, settings, engine=engine, stages=Stages(tmp_path))
+    assert there.vectors.words == here.vectors.words
+    assert np.allclose(there.vectors.matrix, here.vectors.matrix, atol=1e-5)
+    again = approximate(lm, WORDS, settings, stages=Stages(tmp_path))
+    assert again.resumed == 4
+    assert np.array_equal(again.vectors.matrix, there.vectors.matrix)
+
+
+def test_learned_vectors_are_the_same_and_readings_kept(lm, store, engine, monkeypatch, tmp_path):
+    monkeypatch.setattr("rarewords.mimic.readings._WORDS_AT_ONCE", 2)
+    learner, words = WordLearner.for_model(lm).with_settings(pieces_alone=0.0), ["city", "river", *WORDS[:2]]
+    here = learner.infer_words(words, store, contexts=3)
+    there = learner.infer_words(words, store, contexts=3, engine=engine, stages=Stages(tmp_path))
+    assert there.vectors.words == here.vectors.words
+    assert np.allclose(there.vectors.matrix, here.vectors.matrix, atol=1e-4)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_ranks_are_the_same(lm, engine, monkeypatch):
+    sample = Dataset(Dataset.load().select(limit=60), "a sample")
+    here = evaluate(lm, sample)
+    monkeypatch.setattr("rarewords.probe.predict.QUERIES_PER_SHARD", 77)
+    there = evaluate(lm, sample, engine=engine)
+    for name in ("rank", "hits3", "hits10"):
+        assert np.array_equal(getattr(there, name), getattr(here, name)), name

@@ -13,16 +13,15 @@ from transformers import (
     DataCollatorForLanguageModeling,
 )
 
-from rarewords import LanguageModel, WordVectors, inject_folder
+from rarewords import WordVectors, inject_folder
 
 INVENTED = Path(__file__).parent / "data" / "invented"
-STEPS = 10
+STEPS = 6
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["both", "replace"])
-def folder(request, tmp_path_factory):
+def folder(request, lm, tmp_path_factory):
     """The bundled model with the invented words, each with the vector of a word of its kind."""
-    lm = LanguageModel.from_pretrained("default", device="cpu")
     lines = [line.split("\t") for line in (INVENTED / "words.tsv").read_text("utf-8").splitlines()]
     kinds = {line[0]: line[2].split()[0] for line in lines if line[0][:1] != "#"}
     rows = np.stack([lm.embeddings[lm.whole_words[kind]].numpy() for kind in kinds.values()])
@@ -33,13 +32,13 @@ def folder(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sentences():
-    return (INVENTED / "text.txt").read_text("utf-8").splitlines()[:16]
+    return (INVENTED / "text.txt").read_text("utf-8").splitlines()[:8]
 
 
 def train(model, batches):
     """The loss of each step."""
     model.train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-4)
     losses = []
     for batch in batches:
         optimizer.zero_grad()

@@ -107,13 +107,19 @@ class Tokens:
         """:meth:`pieces` for many words at once."""
         if not words:
             return []
-        texts = [_BEFORE + word for word in words]
-        encoded = self.tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True)
+        backend = self.tokenizer.backend_tokenizer  # three times as fast as through transformers
+        backend.no_truncation()
+        backend.no_padding()
+        encoded = backend.encode_batch([_BEFORE + word for word in words], add_special_tokens=False)
         # The space belongs to the word: Ġ and ▁ stand for it and may be separate tokens.
         first = len(_BEFORE) - 1
         return [
-            [token for token, (start, end) in zip(*one, strict=True) if end > first and end > start]
-            for one in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+            [
+                token
+                for token, (start, end) in zip(one.ids, one.offsets, strict=True)
+                if end > max(first, start)
+            ]
+            for one in encoded
         ]
 
     def piece_strings(self, ids: Iterable[int]) -> list[str]:

@@ -1,14 +1,36 @@
 """Run the command line as a user does: arguments in, exit code, stdout and stderr out.
 
-In this process, because importing torch for every call would take most of the suite's time.
+In this process and with one copy of the bundled model, because importing torch and loading a model for every
+call would take most of the suite's time.
 """
 
 import io
+import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
+from unittest.mock import patch
 
 from rarewords.cli.app import main
+from rarewords.lm import LanguageModel
+from rarewords.models import DEFAULT_MODEL, choose_device
+
+_load = LanguageModel.from_pretrained
+_CACHE = os.environ.get("RAREWORDS_CACHE")
+
+
+@cache
+def bundled(device="cpu", dtype="float32"):
+    """The bundled model, loaded once."""
+    return _load(DEFAULT_MODEL, device=device, dtype=dtype)
+
+
+def loaded(name=DEFAULT_MODEL, *, device="auto", dtype="float32", kind="masked"):
+    """``LanguageModel.from_pretrained``, but the bundled model is loaded once."""
+    if (str(name), kind, os.environ.get("RAREWORDS_CACHE")) == (DEFAULT_MODEL, "masked", _CACHE):
+        return bundled(str(choose_device(device)), dtype)
+    return _load(name, device=device, dtype=dtype, kind=kind)
 
 
 @dataclass(frozen=True)
@@ -23,7 +45,11 @@ def rarewords(*arguments, code=0):
     before = sys.argv
     sys.argv = ["rarewords", *map(str, arguments)]
     try:
-        with redirect_stdout(out), redirect_stderr(err):
+        with (
+            redirect_stdout(out),
+            redirect_stderr(err),
+            patch.object(LanguageModel, "from_pretrained", loaded),
+        ):
             main()
     except SystemExit as stop:
         found = stop.code or 0

@@ -6,13 +6,16 @@ import sys
 import numpy as np
 import pytest
 
-from rarewords import WordVectors
+from rarewords import LanguageModel, WordVectors
 from rarewords.cli.app import main
 from rarewords.probe.dataset import Dataset
+from tests.cli.run import loaded
 
 
 @pytest.fixture
 def run(monkeypatch, capsys):
+    monkeypatch.setattr(LanguageModel, "from_pretrained", loaded)
+
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["rarewords", "-q", "wnlampro", *map(str, arguments)])
         try:

@@ -111,15 +111,6 @@ def test_what_was_read_is_kept_and_a_damaged_part_made_again(quick, store, tmp_p
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_spread_over_processes_the_vectors_are_the_same(quick, store, engine, monkeypatch, tmp_path):
-    monkeypatch.setattr("rarewords.mimic.readings._WORDS_AT_ONCE", 2)
-    here = quick.infer_words(WORDS, store, contexts=3)
-    there = quick.infer_words(WORDS, store, contexts=3, engine=engine, stages=Stages(tmp_path))
-    assert there.vectors.words == here.vectors.words
-    assert np.allclose(there.vectors.matrix, here.vectors.matrix, atol=1e-4)
-    assert len(list(tmp_path.iterdir())) == 2
-
-
 def test_fitting_brings_readings_nearer_to_embeddings(lm, store, tmp_path):
     how = {"words": 60, "contexts": 2, "min_count": 20, "leave_out": ["city"]}
     fitted = WordLearner.fit(lm, store, **how)

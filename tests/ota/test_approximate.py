@@ -55,17 +55,6 @@ def test_the_batch_does_not_change_a_vector(lm, preset, size):
     assert np.abs(whole.matrix[0] - whole.matrix[1]).max() > 2e-3
 
 
-def test_processes_do_not_change_a_vector(lm, engine, tmp_path):
-    settings = replace(SMALL, steps=5)
-    here = approximate(lm, WORDS[:4], settings)
-    there = approximate(lm, WORDS[:4], settings, engine=engine, stages=Stages(tmp_path))
-    assert there.vectors.words == here.vectors.words
-    assert np.allclose(there.vectors.matrix, here.vectors.matrix, atol=1e-5)
-    again = approximate(lm, WORDS[:4], settings, stages=Stages(tmp_path))
-    assert again.resumed == 4
-    assert np.array_equal(again.vectors.matrix, there.vectors.matrix)
-
-
 def test_the_same_seed_gives_the_same_bits_and_another_does_not(lm):
     settings = replace(SMALL, steps=5)
     one, again, other = (

@@ -77,11 +77,6 @@ def test_ranks_do_not_depend_on_order(lm, sample, result):
     assert again.hits10[back].tolist() == result.hits10.tolist()
 
 
-def test_ranks_do_not_depend_on_sharding(lm, engine, sample, result, monkeypatch):
-    monkeypatch.setattr(predict_module, "QUERIES_PER_SHARD", 77)
-    assert columns(evaluate(lm, sample, engine=engine)) == columns(result)
-
-
 class OtherLastDigits(LanguageModel):
     """The same model on a machine with a coarser float32."""
 

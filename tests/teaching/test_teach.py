@@ -35,8 +35,8 @@ def text(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def taught(text, tmp_path_factory):
-    return teach([text], tmp_path_factory.mktemp("taught") / "model", words=WORDS, workers=1)
+def taught(text, lm, tmp_path_factory):
+    return teach([text], tmp_path_factory.mktemp("taught") / "model", words=WORDS, workers=1, model=lm)
 
 
 def digests(folder):
@@ -116,7 +116,7 @@ def test_stopped_in_the_middle_of_a_stage_it_ends_with_the_same_bytes(text, lm, 
     assert digests(tmp_path / "again") == digests(whole.folder)
 
 
-def test_killed_by_force_it_resumes_with_the_same_bytes(taught, text, tmp_path):
+def test_killed_by_force_it_resumes_with_the_same_bytes(taught, text, lm, tmp_path):
     command = [sys.executable, "-m", "rarewords", "teach", text, "--out", tmp_path / "model"]
     (tmp_path / "words.txt").write_text("\n".join(WORDS))
     command += ["--words", tmp_path / "words.txt", "--workers", "1", "--device", "cpu"]
@@ -129,7 +129,7 @@ def test_killed_by_force_it_resumes_with_the_same_bytes(taught, text, tmp_path):
     process.wait()
     process.stderr.close()
     assert process.returncode == -signal.SIGKILL
-    teach([text], tmp_path / "model", words=WORDS, workers=1, device="cpu")
+    teach([text], tmp_path / "model", words=WORDS, workers=1, model=lm)
     assert digests(tmp_path / "model") == digests(taught.folder)
 
 
@@ -168,12 +168,12 @@ def test_words_that_do_worse_or_get_no_vector_are_left_out_and_named(lm, tmp_pat
     assert "yurla" in [one.word for one in kept.worse]
 
 
-def test_teaching_a_taught_folder_adds_to_it(taught, tmp_path):
+def test_teaching_a_taught_folder_adds_to_it(taught, lm, tmp_path):
     (tmp_path / "more.txt").write_text(sentences_of("wibbard", most=CONTEXTS), "utf-8")
     words, out = ["wibbard"], tmp_path / "more"
-    settings = TeachSettings(keep_all=True)
-    more = teach([tmp_path / "more.txt"], out, words=words, model=taught.folder, workers=1, settings=settings)
-    alone = teach([tmp_path / "more.txt"], tmp_path / "alone", words=words, workers=1, settings=settings)
+    given = {"words": words, "workers": 1, "settings": TeachSettings(keep_all=True)}
+    more = teach([tmp_path / "more.txt"], out, model=taught.folder, **given)
+    alone = teach([tmp_path / "more.txt"], tmp_path / "alone", model=lm, **given)
     # Learned and judged with the model as it was before any word was taught.
     (ours,), (theirs,) = more.words, alone.words
     assert (ours.before, ours.after, ours.verdict) == (theirs.before, theirs.after, theirs.verdict)

@@ -3,7 +3,7 @@ comes of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -156,18 +156,18 @@ def ridge(inputs: Tensor, targets: Tensor) -> tuple[Tensor, float, float]:
     held = torch.arange(len(x), device=x.device) % _HELD_OUT == 0
     eye = torch.eye(x.shape[1], device=x.device, dtype=x.dtype)
 
-    def solve(x: Tensor, y: Tensor, penalty: float) -> Tensor:
+    def solve(x: Tensor, y: Tensor, penalties: Sequence[float]) -> Iterator[Tensor]:
         square, product = x.T @ x, x.T @ y
         start = torch.zeros_like(product)
         if len(product) == product.shape[1]:
             start = product.trace() / square.trace() * eye
-        added = penalty * square.trace() / len(eye) * eye
-        solution: Tensor = start + torch.linalg.solve(square + added, product - square @ start)
-        return solution
+        for penalty in penalties:
+            added = penalty * square.trace() / len(eye) * eye
+            yield start + torch.linalg.solve(square + added, product - square @ start)
 
     cosines = {}
-    for penalty in _PENALTIES:
-        found = x[held] @ solve(x[~held], y[~held], penalty)
-        cosines[penalty] = float(torch.cosine_similarity(found, y[held]).mean())
+    for penalty, matrix in zip(_PENALTIES, solve(x[~held], y[~held], _PENALTIES), strict=True):
+        cosines[penalty] = float(torch.cosine_similarity(x[held] @ matrix, y[held]).mean())
     best = max(cosines, key=lambda penalty: cosines[penalty])
-    return solve(x, y, best).float(), cosines[best], best
+    (matrix,) = solve(x, y, [best])
+    return matrix.float(), cosines[best], best

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -214,10 +214,6 @@ class WordLearner:
         """The words the model knows."""
         return KnownWords.of(self.lm)
 
-    @cached_property
-    def _spelling(self) -> Spelling:
-        return Spelling(self.lm, self.known, self.settings.temperature)
-
     @property
     def _length(self) -> int:
         return min(self.settings.length, self.lm.max_length - 16)  # room for the shown word and the slash
@@ -235,5 +231,11 @@ class WordLearner:
         wanted = np.where(counts > 0, settings.pieces, settings.pieces_alone) > 0
         pieces = approximations(self.lm, self.known, words, wanted, self.approximations, engine)
         contexts = torch.from_numpy(counts).to(self.lm.device)
-        evidence = Evidence(reading, contexts, *self._spelling.of(words), pieces)
+        spelling = _spelling(self.lm, settings.temperature)
+        evidence = Evidence(reading, contexts, *spelling.of(words), pieces)
         return weigh(evidence, self.known, settings, self.transform)
+
+
+@lru_cache(maxsize=1)  # learners of one model that differ in other settings share it
+def _spelling(lm: LanguageModel, temperature: float) -> Spelling:
+    return Spelling(lm, KnownWords.of(lm), temperature)

@@ -160,10 +160,7 @@ class Dataset:
     @classmethod
     def load(cls, path: str | Path = BUNDLED_DATASET) -> Dataset:
         """Read a file of the published format, plain or ``.gz``; ``default`` is the data set that ships."""
-        if str(path) == BUNDLED_DATASET:
-            with as_file(files("rarewords") / "assets" / "wnlampro" / "wnlampro.tsv.gz") as bundled:
-                return cls(tuple(_read(bundled)), "the bundled WNLaMPro")
-        return cls(tuple(_read(Path(path))), str(path))
+        return _bundled() if str(path) == BUNDLED_DATASET else cls(tuple(_read(Path(path))), str(path))
 
 
 def relation_name(name: str) -> str:
@@ -173,6 +170,12 @@ def relation_name(name: str) -> str:
         if lowered in (relation, relation[:3]):
             return relation
     raise InputError(f"unknown relation {name!r}; use {', '.join(RELATIONS)}")
+
+
+@cache
+def _bundled() -> Dataset:
+    with as_file(files("rarewords") / "assets" / "wnlampro" / "wnlampro.tsv.gz") as path:
+        return Dataset(tuple(_read(path)), "the bundled WNLaMPro")
 
 
 def _read(path: Path) -> Iterator[Entry]:
