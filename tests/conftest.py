@@ -19,8 +19,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 LONGEST = (
     "teaching/test_teach.py", "paper/test_run.py", "cli/test_foundation.py", "cli/test_teach.py",
     "teaching/test_target.py", "corpus/test_ray.py", "ota/test_approximate.py", "test_howto.py",
-    "test_engine.py", "mimic/test_learner.py", "app/test_browser.py", "app/test_server.py", "test_training.py",
-    "fuzz/test_doors.py",
+    "test_engine.py", "mimic/test_learner.py", "app/test_browser.py", "app/test_server.py",
+    "test_training.py", "fuzz/test_doors.py",
 )  # fmt: skip
 
 

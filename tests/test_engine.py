@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 
-from rarewords import WordLearner, approximate, evaluate
+import rarewords  # its names load torch when they are used; the processes of the first test do without
 from rarewords.engine import engine_for
 from rarewords.ota.settings import OtaSettings
 from rarewords.probe.dataset import Dataset
@@ -37,18 +37,21 @@ def die_once(mark):
 
 def test_approximations_are_the_same_and_kept(lm, engine, tmp_path):
     settings = OtaSettings(steps=5)
-    here = approximate(lm, WORDS, settings)
-    there = approximate(lm, WORDS, settings, engine=engine, stages=Stages(tmp_path))
+    here = rarewords.approximate(lm, WORDS, settings)
+    there = rarewords.approximate(lm, WORDS, settings, engine=engine, stages=Stages(tmp_path))
     assert there.vectors.words == here.vectors.words
     assert np.allclose(there.vectors.matrix, here.vectors.matrix, atol=1e-5)
-    again = approximate(lm, WORDS, settings, stages=Stages(tmp_path))
+    again = rarewords.approximate(lm, WORDS, settings, stages=Stages(tmp_path))
     assert again.resumed == 4
     assert np.array_equal(again.vectors.matrix, there.vectors.matrix)
 
 
 def test_learned_vectors_are_the_same_and_readings_kept(lm, store, engine, monkeypatch, tmp_path):
     monkeypatch.setattr("rarewords.mimic.readings._WORDS_AT_ONCE", 2)
-    learner, words = WordLearner.for_model(lm).with_settings(pieces_alone=0.0), ["city", "river", *WORDS[:2]]
+    learner, words = (
+        rarewords.WordLearner.for_model(lm).with_settings(pieces_alone=0.0),
+        ["city", "river", *WORDS[:2]],
+    )
     here = learner.infer_words(words, store, contexts=3)
     there = learner.infer_words(words, store, contexts=3, engine=engine, stages=Stages(tmp_path))
     assert there.vectors.words == here.vectors.words
@@ -58,8 +61,8 @@ def test_learned_vectors_are_the_same_and_readings_kept(lm, store, engine, monke
 
 def test_ranks_are_the_same(lm, engine, monkeypatch):
     sample = Dataset(Dataset.load().select(limit=60), "a sample")
-    here = evaluate(lm, sample)
+    here = rarewords.evaluate(lm, sample)
     monkeypatch.setattr("rarewords.probe.predict.QUERIES_PER_SHARD", 77)
-    there = evaluate(lm, sample, engine=engine)
+    there = rarewords.evaluate(lm, sample, engine=engine)
     for name in ("rank", "hits3", "hits10"):
         assert np.array_equal(getattr(there, name), getattr(here, name)), name

@@ -98,16 +98,13 @@ def teach(
     elif isinstance(done, Plan):
         _print_plan(done)
     else:
-        print_taught(done)
+        _print_taught(done)
     if not isinstance(done, Plan) and done.warning:
         typer.echo(f"Warning: {done.warning}.", err=True)
 
 
-def print_taught(taught: Taught, *, shown: int = _SHOWN, place: str | None = None) -> None:
-    """Print the table of answers, the figures, and every word that was not taught.
-
-    :param place: what to call the folder.
-    """
+def _print_taught(taught: Taught) -> None:
+    """Print the table of answers, the figures, and every word that was not taught."""
     from rich.console import Console
     from rich.table import Column, Table
 
@@ -119,7 +116,7 @@ def print_taught(taught: Taught, *, shown: int = _SHOWN, place: str | None = Non
     answered = any(one.before for one in taught.words)  # by masked LMs only
     headings = ("word", "before", "after") if answered else ("word",)
     tables: dict[str, Table] = {}
-    for one in sorted(taught.words, key=lambda one: -one.expected_gain)[:shown]:
+    for one in sorted(taught.words, key=lambda one: -one.expected_gain)[:_SHOWN]:
         verdict = one.verdict if one.probability is None else f"{one.verdict}, p = {one.probability:.2f}"
         answers = [", ".join(one.before[:3]), ", ".join(one.after[:3])] if answered else []
         columns = [Column(heading, overflow="fold") for heading in headings]
@@ -128,7 +125,7 @@ def print_taught(taught: Taught, *, shown: int = _SHOWN, place: str | None = Non
         tables.setdefault(one.question, table).add_row(one.word, *answers, verdict)
     Console().print(*tables.values())
     number = "one more word" if len(taught.words) == 1 else f"{len(taught.words):,} more words"
-    typer.echo(f"{place or taught.folder}: {taught.model} with {number}")
+    typer.echo(f"{taught.folder}: {taught.model} with {number}")
     typer.echo("Verdicts: " + ", ".join(f"{number:,} {name}" for name, number in taught.verdicts.items()))
     if taught.learner != "default":
         typer.echo(f"Learner: {taught.learner}")
