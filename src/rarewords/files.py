@@ -1,7 +1,5 @@
 """Writing files and folders so that they appear whole or not at all."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import hashlib

@@ -16,8 +16,6 @@ turn the token's own name ``<kumquat>`` into the same. The marks written ``¦`` 
 noncharacters of Unicode, which no text contains.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence

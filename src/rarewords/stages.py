@@ -5,8 +5,6 @@ reuses what fits and computes the rest, and a changed input can never be mixed u
 appears whole or not at all, and only one process works in a folder at a time.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

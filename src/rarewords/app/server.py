@@ -6,8 +6,6 @@ limited; words are studied one at a time, in the order they were asked for. An e
 sentence; its traceback goes to the server's log.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import socket

@@ -4,8 +4,6 @@ A command's file parses, calls the library and prints; heavy imports happen insi
 ``--help`` answers at once.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -1,7 +1,5 @@
 """``rarewords ask``: what does the model put into a blank?"""
 
-from __future__ import annotations
-
 from functools import reduce
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """``rarewords demo``: what the bundled model does not know, and what it knows after teaching."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

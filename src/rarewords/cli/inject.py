@@ -1,7 +1,5 @@
 """``rarewords inject``: word vectors into a model folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

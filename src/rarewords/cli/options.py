@@ -1,7 +1,5 @@
 """Options that several commands share, each with one meaning and one help text."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,5 @@
 """``rarewords reproduce``: the paper's experiments on any model, with a report."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """``rarewords serve``: a page on this machine to try words on."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -3,8 +3,6 @@
 The library is imported inside the commands: torch and NumPy would delay ``--help`` by seconds.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

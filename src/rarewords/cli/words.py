@@ -1,7 +1,5 @@
 """``rarewords words``, ``forget`` and ``affected``: what a folder was taught, less of it, what it touches."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -4,8 +4,6 @@ All tables are indexed by code point and reach up to the last letter Unicode has
 them (private use, tags) counts as :data:`OTHER`.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from functools import cache
 

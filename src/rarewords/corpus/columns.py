@@ -4,8 +4,6 @@ A plain column is a file of numbers in the type of :data:`DTYPES`. A column of b
 strings one after the other, and beside it a column ``NAME_start`` that says where each one starts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise

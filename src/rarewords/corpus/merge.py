@@ -9,8 +9,6 @@ Each step runs on the engine, leaves its result in the work folder and is not re
 The number of ranges grows with the data, so memory does not; the result does not depend on it.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator, Sequence

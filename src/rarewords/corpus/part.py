@@ -4,8 +4,6 @@ Everything in a part is ordered by content hash (words by their hash, sentences 
 of hashes is one stretch of each file and parts are merged range by range in bounded memory.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ cuts do not depend on how the file is divided among workers. The text field of J
 becomes lines first.
 """
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip

@@ -5,8 +5,6 @@ the place of the word among them and the seed, and on nothing else; the k smalle
 of the distinct contexts, and the sample of a whole is found in the samples of its parts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -10,8 +10,6 @@ and then a digit or a letter that is not lower-case follow; not after an abbrevi
 a number, ``No.``, ``vol.`` and the like. A sentence longer than 5000 characters is cut between two words.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

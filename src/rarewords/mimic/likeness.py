@@ -10,8 +10,6 @@ each dimension in units of its spread over all contexts at hand, is the word's *
 The word itself is never seen, so known, rare and invented words can be compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

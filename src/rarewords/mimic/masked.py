@@ -1,7 +1,5 @@
 """Contexts as token ids with the mask in the word's place, end to end and without padding."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Training by mimicking: from a word's spelling and some of its contexts, predict its embedding."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What the experiments share: the model, the corpus, the entries, and the stages that several parts need."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass

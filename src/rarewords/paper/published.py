@@ -1,7 +1,5 @@
 """The paper's own figures, for BERT-base and, in the main table, BERT-large."""
 
-from __future__ import annotations
-
 from rarewords.probe.dataset import BANDS
 
 CITATION = (

@@ -1,7 +1,5 @@
 """The report: every part with its tables and figures, the conclusions, the inputs and the costs."""
 
-from __future__ import annotations
-
 import base64
 import platform
 import re

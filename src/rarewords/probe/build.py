@@ -14,8 +14,6 @@ guide (docs/wnlampro.md) says how they are read. WordNet 3.0 comes through NLTK,
 from Debian's package.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import math

@@ -4,8 +4,6 @@ The paper uses a two-sided binomial test: among the entries where two results di
 and how unlikely is that for a fair coin? Beside it stands the bootstrap interval of the difference in means.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -4,8 +4,6 @@
 decides; before the blank, where the answer is not known, both are asked.
 """
 
-from __future__ import annotations
-
 from rarewords.errors import InputError
 
 # {a} is the article before the keyword.

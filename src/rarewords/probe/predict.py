@@ -5,8 +5,6 @@ nearly equal probability may swap places. If a rank or a precision depends on su
 computed again in float64. Ranks therefore do not depend on batch size, order, sharding or device.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The paper's two figures of WNLaMPro, ready for print."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

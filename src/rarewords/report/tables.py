@@ -1,7 +1,5 @@
 """Tables of probing results in Markdown, padded so that they read well in a terminal too."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from statistics import fmean
 

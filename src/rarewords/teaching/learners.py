@@ -5,8 +5,6 @@ For any other masked LM it is fitted on the text itself, on the words in it that
 the cache under the model's fingerprint and the key of the text.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any

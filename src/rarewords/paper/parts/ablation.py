@@ -1,7 +1,5 @@
 """Part ``ablation``: what attentive mimicking needs, on dev."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Part ``beyond``: our own default method beside AM+context, on the same entries."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self

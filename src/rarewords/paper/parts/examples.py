@@ -1,7 +1,5 @@
 """Part ``examples``: what the model answers before and after."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Part ``heatmap``: the distribution of ranks by how often the keyword occurs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

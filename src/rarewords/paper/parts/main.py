@@ -1,7 +1,5 @@
 """Part ``main``: the model with and without AM+context on test."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Part ``methods``: pieces, one-token approximation and the baselines, by frequency."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

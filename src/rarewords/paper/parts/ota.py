@@ -4,8 +4,6 @@ A one-piece word has an embedding of its own, so its approximation has a right a
 zero, since a start made of the word's pieces would be that answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
