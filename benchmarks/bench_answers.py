@@ -15,8 +15,7 @@ import numpy as np
 
 from rarewords import LanguageModel, Query
 from rarewords.forget import taught_tokens
-from rarewords.probe.dataset import Dataset
-from rarewords.probe.patterns import patterns_for
+from rarewords.probe.dataset import Dataset, patterns_for
 
 
 def main() -> None:

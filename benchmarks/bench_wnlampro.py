@@ -18,9 +18,8 @@ import numpy as np
 import torch
 
 from rarewords.lm import LanguageModel
-from rarewords.probe.dataset import Dataset, Entry
+from rarewords.probe.dataset import Dataset, Entry, patterns_for
 from rarewords.probe.evaluate import evaluate
-from rarewords.probe.patterns import patterns_for
 
 
 @torch.no_grad()

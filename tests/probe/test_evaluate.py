@@ -9,9 +9,8 @@ import torch
 
 from rarewords import InputError, LanguageModel, WordVectors
 from rarewords.probe import predict as predict_module
-from rarewords.probe.dataset import Dataset
+from rarewords.probe.dataset import Dataset, patterns_for
 from rarewords.probe.evaluate import EvalSettings, evaluate
-from rarewords.probe.patterns import patterns_for
 from tests.architectures import small_model
 
 

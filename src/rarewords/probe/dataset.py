@@ -1,4 +1,4 @@
-"""The WNLaMPro data set: its entries, and the tab-separated format it is published in.
+"""The WNLaMPro data set: its entries, the patterns of each relation, and the tab-separated format.
 
 One entry per line, ``ID SET WORD RELATION TARGET TARGET …``, each word written ``lime (n,4.05,772)``: part
 of speech, Zipf frequency, count in the corpus.
@@ -24,6 +24,29 @@ SETS = ("dev", "test")
 BUNDLED_DATASET = "default"
 
 _ANNOTATED = re.compile(r"(\S+) \(([a-z]+),(\d+(?:\.\d+)?),(\d+)\)")
+# The paper's table: <W> is the keyword, _ the blank, {a} the article before the keyword, whose first letter
+# decides. Before the blank, where the answer is not known, both articles are asked.
+_PATTERNS: dict[str, tuple[str, ...]] = {
+    "antonym": (
+        "<W> is the opposite of _.",
+        "<W> is not _.",
+        "someone who is <W> is not _.",
+        "something that is <W> is not _.",
+        '"<W>" is the opposite of "_".',
+    ),
+    "hypernym": (
+        "<W> is a _.",
+        "<W> is an _.",
+        "{a} <W> is a _.",
+        "{a} <W> is an _.",
+        '"<W>" refers to a _.',
+        '"<W>" refers to an _.',
+        "<W> is a kind of _.",
+        "{a} <W> is a kind of _.",
+    ),
+    "cohyponym": ("<W> and _.", '"<W>" and "_".'),
+    "corruption": ('"<W>" is a misspelling of "_".', '"<W>". did you mean "_"?'),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +193,18 @@ def relation_name(name: str) -> str:
         if lowered in (relation, relation[:3]):
             return relation
     raise InputError(f"unknown relation {name!r}; use {', '.join(RELATIONS)}")
+
+
+def patterns_for(relation: str, word: str) -> tuple[str, ...]:
+    """The patterns of a relation, ready for this keyword.
+
+    >>> patterns_for("hypernym", "onion")[2]
+    'an <W> is a _.'
+    """
+    if relation not in _PATTERNS:
+        raise InputError(f"unknown relation {relation!r}; use {', '.join(_PATTERNS)}")
+    article = "an" if word[:1].lower() in tuple("aeiou") else "a"
+    return tuple(pattern.replace("{a}", article) for pattern in _PATTERNS[relation])
 
 
 @cache

@@ -14,8 +14,7 @@ from rarewords.errors import InputError
 from rarewords.lm import LanguageModel, Query
 from rarewords.models import shown_name
 from rarewords.ota.objective import baseline
-from rarewords.probe.dataset import RELATIONS, Dataset, Entry, relation_name
-from rarewords.probe.patterns import patterns_for
+from rarewords.probe.dataset import RELATIONS, Dataset, Entry, patterns_for, relation_name
 from rarewords.probe.predict import Asked, Predictor, predict
 from rarewords.probe.result import RANK_LIMIT, ProbeResult, Score
 from rarewords.stages import Stages
