@@ -62,7 +62,8 @@ class CorpusSettings:
                 "build the store again from its text"
             )
         with understood(source, "build the store again"):
-            return cls(**checked_settings(cls, values, "store.json"))
+            found = checked_settings(cls, values, "store.json")
+            return cls(**{name: found[name] for name in asdict(cls())})  # each must be there
 
     def require_equal(self, other: CorpusSettings, mine: str, others: str) -> None:
         """Raise unless both settings are the same, naming every difference."""
