@@ -66,10 +66,11 @@ def figure(line: Line) -> float:
 
 
 def table(heading: Row, rows: list[Row], left: int) -> str:
-    rule = ["---"] * left + ["---:"] * (len(heading) - left)
-    return "\n".join("| " + " | ".join(row) + " |" for row in (heading, rule, *rows)).replace(
-        "| --- |", "|---|"
-    )
+    if not rows:
+        return "Not measured."
+    rule = "|" + "|".join(["---"] * left + ["---:"] * (len(heading) - left)) + "|"
+    shown = ["| " + " | ".join(row) + " |" for row in (heading, *rows)]
+    return "\n".join([shown[0], rule, *shown[1:]])
 
 
 def summary(lines: list[Line]) -> str:
@@ -123,11 +124,7 @@ def summary(lines: list[Line]) -> str:
 def entities(lines: list[Line]) -> str:
     """F1 by set, model, way and group."""
     groups = ("all", "not in training", "with a taught word")
-    own = [
-        line
-        for line in lines
-        if line["task"].startswith("entities") and line["part"] == "test" and "f1" in line
-    ]
+    own = [line for line in lines if line["task"].startswith("entities") and "group" in line]
     rows = []
     for key in dict.fromkeys((line["task"], line["model"], line["way"]) for line in own):
         found = {line["group"]: line for line in own if (line["task"], line["model"], line["way"]) == key}
@@ -139,27 +136,34 @@ def entities(lines: list[Line]) -> str:
     return table(["set", "model", "read as", "words", *heads], rows, 3)
 
 
-def ways(task: str) -> Callable[[list[Line]], str]:
+def ways(task: str, counted: str) -> Callable[[list[Line]], str]:
     """A table of all ways of one task."""
 
     def made(lines: list[Line]) -> str:
-        own = [line for line in lines if line["task"] == task and line["part"] in ("test", "all")]
+        own = [line for line in lines if line["task"] == task and line.get("part") in ("test", "all")]
         rows = [
-            [
-                f"`{line['model']}`",
-                line["way"],
-                str(line.get("words", line["items"])),
-                _cell(line, line["change"] == 0),
-            ]
+            [f"`{line['model']}`", line["way"], f"{line[counted]:,}", _cell(line, line["change"] == 0)]
             for line in own
         ]
-        return (
-            table(["model", "way", "words" if "words" in own[0] else "pairs", "figure"], rows, 2)
-            if own
-            else ""
-        )
+        return table(["model", "way", {"items": "pairs"}.get(counted, counted), "figure"], rows, 2)
 
     return made
+
+
+def chimeras(lines: list[Line]) -> str:
+    """Spearman by model, way and number of sentences."""
+    tasks = [task for task in PUBLISHED if task.startswith("Chimeras")]
+    own = [line for line in lines if line["task"] in tasks and line["part"] == "test"]
+    rows = []
+    for model, way in dict.fromkeys((line["model"], line["way"]) for line in own):
+        found = {line["task"]: line for line in own if (line["model"], line["way"]) == (model, way)}
+        cells = [
+            f"{number(one['spearman'])} [{number(one['low'])}, {number(one['high'])}]"
+            for one in map(found.__getitem__, tasks)
+        ]
+        rows.append([f"`{model}`, {way}", *cells])
+    best = ["best published (Van Hautte et al. 2019)", *(number(PUBLISHED[task]) for task in tasks)]
+    return table(["test", "2 sentences", "4 sentences", "6 sentences"], [*rows, best], 1)
 
 
 def nonces(lines: list[Line]) -> str:
@@ -213,9 +217,10 @@ def _items(lines: list[Line], group: str) -> str:
 TABLES: dict[str, Callable[[list[Line]], str]] = {
     "summary": summary,
     "entities": entities,
-    "rarified": ways("rarified topics"),
-    "rw": ways("Stanford RW"),
-    "crw": ways("CRW-550"),
+    "chimeras": chimeras,
+    "rarified": ways("rarified topics", "words"),
+    "rw": ways("Stanford RW", "items"),
+    "crw": ways("CRW-550", "items"),
     "nonces": nonces,
     "costs": costs,
 }
