@@ -72,6 +72,7 @@ class Tagging:
     parts: dict[str, list[Sentence]]
     labels: list[str]
     epochs: int
+    batch_size: int
 
     def way(self, name: str, folder: str) -> Way:
         """The sentences as the tokenizer of a folder reads them."""
@@ -90,7 +91,14 @@ class Tagging:
         model = load(way.folder, len(self.labels), seed)
         if way.random:
             random_rows(model, way.random, seed)
-        fine_tune(model, way.examples["train"], rate=rate, epochs=self.epochs, seed=seed)
+        fine_tune(
+            model,
+            way.examples["train"],
+            rate=rate,
+            epochs=self.epochs,
+            seed=seed,
+            batch_size=self.batch_size,
+        )
         return [[self.labels[row] for row in own] for own in predict(model, way.examples[part])]
 
     def score(self, rows: Sequence[Sequence[str]], part: str) -> float:
@@ -108,11 +116,13 @@ def main() -> None:
     }
     lines = [" ".join(one.words) for sets in every.values() for own in sets.values() for one in own]
     parts, rates, epochs, seeds, settings = every[asked.set], RATES, EPOCHS, asked.seeds, {}
+    batch_size = 32
     if asked.quick:
-        parts = {part: own[:250] for part, own in parts.items()}
-        rates, epochs, seeds, settings = RATES[-1:], 2, seeds[:1], {"top": 40, "contexts": 8}
+        parts = {part: own[:200] for part, own in parts.items()}
+        rates, epochs, seeds, batch_size = RATES[-1:], 2, seeds[:1], 8
+        settings = {"top": 30, "contexts": 4, "held_out": 4}
     found = {tag for own in parts.values() for one in own for tag in one.tags}
-    tagging = Tagging(parts, sorted(found, key=lambda tag: (tag != "O", tag)), epochs)
+    tagging = Tagging(parts, sorted(found, key=lambda tag: (tag != "O", tag)), epochs, batch_size)
     about = {"task": f"entities, {asked.set}", "model": asked.name}
 
     base = str(bundled_model()) if asked.model == DEFAULT_MODEL else asked.model

@@ -33,10 +33,12 @@ from rarewords.teaching.settings import TeachSettings
 RATES, EPOCHS = (5e-5, 1e-4, 2e-4), 3
 
 
-def taught_vectors(model: str, corpus: Path, words: list[str]) -> tuple[WordVectors, list[str]]:
+def taught_vectors(
+    model: str, corpus: Path, words: list[str], settings: TeachSettings
+) -> tuple[WordVectors, list[str]]:
     """The vectors that `teach` makes of words, and those of the words that it would teach."""
     with tempfile.TemporaryDirectory() as place:
-        folder, settings = Path(place) / "taught", TeachSettings(keep_all=True)
+        folder = Path(place) / "taught"
         done = teach([], folder, words=words, model=model, corpus=corpus, settings=settings)
         lm, tokenizer = load_pretrained(folder)
         tokens = taught_tokens(lm, tokenizer)
@@ -63,10 +65,11 @@ def main() -> None:
         ]
         for part in ("train", "dev", "test")
     }
-    rates, epochs, seeds = RATES, EPOCHS, asked.seeds
+    rates, epochs, seeds, settings = RATES, EPOCHS, asked.seeds, TeachSettings(keep_all=True)
     if asked.quick:
-        parts = {part: own[:400] for part, own in parts.items()}
+        parts = {part: own[:size] for (part, own), size in zip(parts.items(), (800, 100, 60), strict=True)}
         rates, epochs, seeds = RATES[-1:], 1, seeds[:1]
+        settings = TeachSettings(keep_all=True, contexts=4, held_out=2)
     labels = 1 + max(one["label"] for one in parts["train"])
 
     def encoded(tokenizer: Any, part: str, form: str = "words") -> Examples:
@@ -94,7 +97,7 @@ def main() -> None:
     note(asked.out, **about, way="plain", part="dev", rate=rate, accuracy=scores[rate])
 
     rare = sorted({word for one in parts["test"] for word in one["rare"]})
-    vectors, judged = taught_vectors(asked.model, asked.corpus, rare)
+    vectors, judged = taught_vectors(asked.model, asked.corpus, rare, settings)
     ways: dict[str, tuple[WordVectors, bool]] = {}
     if asked.mimic:
         lm = LanguageModel.from_pretrained(asked.model)

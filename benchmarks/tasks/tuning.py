@@ -19,7 +19,7 @@ from transformers import AutoModelForTokenClassification, PreTrainedTokenizerFas
 
 from rarewords.models import choose_device
 
-_BATCH, _WARM_UP, _MOST_TOKENS, _AT_ONCE = 32, 0.06, 160, 128
+_WARM_UP, _MOST_TOKENS, _AT_ONCE = 0.06, 160, 128
 _IGNORED = -100
 logging.set_verbosity_error()  # loading reports the missing layer of labels every time
 
@@ -93,12 +93,14 @@ def load(folder: str | Path, labels: int, seed: int) -> Any:
     return AutoModelForTokenClassification.from_pretrained(folder, num_labels=labels).to(choose_device())
 
 
-def fine_tune(model: Any, examples: Examples, *, rate: float, epochs: int, seed: int) -> None:
+def fine_tune(
+    model: Any, examples: Examples, *, rate: float, epochs: int, seed: int, batch_size: int = 32
+) -> None:
     """Train all weights with AdamW; the rate rises for a short while and falls linearly to zero."""
     device = examples.ids.device
     torch.manual_seed(seed)
     draw = np.random.default_rng(seed)
-    steps = epochs * -(-len(examples.ids) // _BATCH)
+    steps = epochs * -(-len(examples.ids) // batch_size)
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01, fused=device.type == "cuda")
     warm = max(1, int(_WARM_UP * steps))
     rates = torch.optim.lr_scheduler.LambdaLR(
@@ -106,7 +108,7 @@ def fine_tune(model: Any, examples: Examples, *, rate: float, epochs: int, seed:
     )
     model.train()
     for _ in range(epochs):
-        for *batch, labels in examples.batches(draw.permutation(len(examples.ids)), _BATCH):
+        for *batch, labels in examples.batches(draw.permutation(len(examples.ids)), batch_size):
             with _half(device):
                 logits = _word_logits(model, *batch, labels.shape[1])
             torch.nn.functional.cross_entropy(
