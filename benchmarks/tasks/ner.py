@@ -127,9 +127,17 @@ def main() -> None:
 
     base = str(bundled_model()) if asked.model == DEFAULT_MODEL else asked.model
     ways = [tagging.way("untaught", base)]
-    dev = {rate: tagging.score(tagging.tags(ways[0], rate, 0, "dev"), "dev") for rate in rates}
-    rate = max(dev, key=dev.__getitem__)
-    note(asked.out, **about, way="untaught", part="dev", rate=rate, f1=dev[rate], rates=list(dev.values()))
+    dev = [tagging.score(tagging.tags(ways[0], rate, 0, "dev"), "dev") for rate in rates[1:] and rates]
+    rate = rates[int(np.argmax(dev))] if dev else rates[0]
+    note(
+        asked.out,
+        **about,
+        way="untaught",
+        part="dev",
+        rates=rates,
+        f1=[round(one, 4) for one in dev],
+        rate=rate,
+    )
 
     words: dict[str, int] = {}
     holding: list[set[int]] = [set() for _ in parts["test"]]  # which words of a sentence hold a taught one

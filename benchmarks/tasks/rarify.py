@@ -7,10 +7,12 @@ is said by the noun of its first sentence (*is a species*, *was a Polish film*),
 examples are its later sentences of 8 to 20 words, so that the noun itself is not among them. Articles are
 split 5 : 1 : 4. In a test sentence those words are replaced by a rare synonym that say most about its topic
 in the training part (the largest log-odds, at least .5), at most four, but none of the 300 most frequent
-words. A synonym shares a word's most frequent sense in WordNet, as a noun if it can be one; it occurs 8 to
-200 times in the store and never in the training part, is split by the tokenizer, and does not begin as the
-word does. FOLDER gets train.jsonl, dev.jsonl and test.jsonl; a test sentence has both forms. WordNet is found
-as `rarewords wnlampro build` finds it, and is not needed for measuring (rarified.py).
+words. Kept are the sentences in which these words matter: naive Bayes, trained on the training part, gets
+them right, and wrong without the words. A synonym shares a word's most frequent sense in WordNet, as a noun
+if it can be one; it occurs 8 to 200 times in the store and never in the training part, is split by the
+tokenizer, and does not begin as the word does. FOLDER gets train.jsonl, dev.jsonl and test.jsonl; a test
+sentence has both forms. WordNet is found as `rarewords wnlampro build` finds it, and is not needed for
+measuring (rarified.py).
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -75,10 +77,37 @@ def examples(text: str) -> Iterator[tuple[str, Example]]:
             drawn = int(hashlib.sha256(lines[0].encode()).hexdigest(), 16) % 10
             part = "train" if drawn < 5 else "test" if drawn < 9 else "dev"
             sentences = re.split(r"(?<=[a-z)][.!?]) +(?=[A-Z])", " ".join(lines[1:]))[1:]
-            for sentence in sentences[:6]:
+            for sentence in sentences[:12]:
                 words = tuple(_WORD.findall(sentence))
                 if 8 <= len(words) <= 20:
                     yield part, Example(words, LABELS[noun])
+
+
+class Topics:
+    """What words say about topics: counts of training sentences that hold them."""
+
+    def __init__(self, train: Sequence[Example]) -> None:
+        self.size = Counter(one.label for one in train)
+        self.words: dict[int, Counter[str]] = {label: Counter() for label in self.size}
+        for one in train:
+            self.words[one.label].update({word.lower() for word in one.words})
+        self.known = sum(self.words.values(), Counter())
+
+    def odds(self, word: str, label: int) -> float:
+        """The log-odds of a word between the sentences of a topic and all others."""
+        others = self.size.total() - self.size[label]
+        outside = (self.known[word] - self.words[label][word] + 0.5) / (others + 1)
+        return math.log((self.words[label][word] + 0.5) / (self.size[label] + 1) / outside)
+
+    def most_probable(self, words: Sequence[str]) -> int:
+        """The topic by naive Bayes."""
+        seen = {word.lower() for word in words}
+
+        def score(label: int) -> float:
+            own, size = self.words[label], self.size[label]
+            return math.log(size) + sum(math.log((own[word] + 0.5) / (size + 1)) for word in seen)
+
+        return max(self.size, key=score)
 
 
 class Synonyms:
@@ -131,21 +160,13 @@ def main() -> None:
         random.Random(0).shuffle(own)
     taken: Counter[int] = Counter()
     train = [one for one in parts["train"] if taken.update([one.label]) or taken[one.label] <= MOST_PER_KIND]
-    words = {label: Counter() for label in range(len(KINDS))}
-    for one in train:
-        words[one.label].update({word.lower() for word in one.words})
-    known = sum(words.values(), Counter())
-    size = Counter(one.label for one in train)
-
-    def odds(word: str, label: int) -> float:
-        inside = (words[label][word] + 0.5) / (size[label] + 1)
-        outside = (known[word] - words[label][word] + 0.5) / (len(train) - size[label] + 1)
-        return math.log(inside / outside)
-
+    topics = Topics(train)
     store, test = Store.open(asked.corpus), []
-    synonyms, common = Synonyms(store, known), set(store.counts()[0][:COMMON])
+    synonyms, common = Synonyms(store, topics.known), set(store.counts()[0][:COMMON])
     for one in parts["test"]:
-        plain = [(odds(word, one.label), place) for place, word in enumerate(one.words) if word.islower()]
+        plain = [
+            (topics.odds(word, one.label), place) for place, word in enumerate(one.words) if word.islower()
+        ]
         places = [
             place
             for value, place in sorted(plain, reverse=True)
@@ -153,7 +174,8 @@ def main() -> None:
         ]
         found = {place: name for place in places if (name := synonyms.of(one.words[place])) is not None}
         chosen = dict(list(found.items())[:REPLACED])
-        if chosen:
+        left = [word for place, word in enumerate(one.words) if place not in chosen]
+        if topics.most_probable(one.words) == one.label != topics.most_probable(left):
             rarified = tuple(chosen.get(place, word) for place, word in enumerate(one.words))
             test.append(Example(one.words, one.label, rarified, tuple(chosen.values())))
     asked.out.mkdir(parents=True, exist_ok=True)
