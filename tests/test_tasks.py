@@ -19,6 +19,7 @@ import iob  # noqa: E402 - scripts beside each other, not a package
 import measure  # noqa: E402
 import ner  # noqa: E402
 import nonces  # noqa: E402
+import rarify  # noqa: E402
 import tuning  # noqa: E402
 
 WORDS = ["kumquat", "oldanka"]
@@ -122,6 +123,23 @@ def test_random_rows_keep_their_distance_from_the_mean(taught):
 )
 def test_definitions_that_give_their_word_away(word, text, given_away):
     assert nonces.leaks(nonces.Nonce(word, text)) == given_away
+
+
+def test_examples_are_later_sentences_of_articles_that_say_what_they_are():
+    later = "They live in the cold waters of the far north and eat small fish."
+    article = f"Blue wug\n\nThe wug (W. major) is a rare species of whale. {later}\nRange.\n"
+    other = "List\n\nThis is a list of whales. It is not complete, and nobody knows how long it is."
+    found = [one for _, one in rarify.examples(f"{article}\n\n\n{other}")]
+    assert [" ".join(one.words) for one in found] == [later.replace(".", " .")]
+    assert found[0].label == rarify.LABELS["species"]
+
+
+def test_naive_bayes_goes_by_the_words_of_a_topic():
+    train = [rarify.Example(("the", "whale", "swims"), 0), rarify.Example(("the", "film", "ends"), 1)] * 5
+    topics = rarify.Topics(train)
+    assert topics.odds("whale", 0) > 1 > -1 > topics.odds("whale", 1)
+    assert topics.odds("the", 0) == 0
+    assert [topics.most_probable(("a", word)) for word in ("whale", "film")] == [0, 1]
 
 
 def test_the_tables_of_tasks_are_those_of_the_measurements():

@@ -4,15 +4,15 @@
 
 ARTICLES is a text of articles separated by empty lines, each with its title first. What an article is about
 is said by the noun of its first sentence (*is a species*, *was a Polish film*), by the table below; the
-examples are its later sentences of 8 to 20 words, so that the noun itself is not among them. Articles are
-split 5 : 1 : 4. In a test sentence those words are replaced by a rare synonym that say most about its topic
-in the training part (the largest log-odds, at least .5), at most four, but none of the 300 most frequent
-words. Kept are the sentences in which these words matter: naive Bayes, trained on the training part, gets
-them right, and wrong without the words. A synonym shares a word's most frequent sense in WordNet, as a noun
-if it can be one; it occurs 8 to 200 times in the store and never in the training part, is split by the
-tokenizer, and does not begin as the word does. FOLDER gets train.jsonl, dev.jsonl and test.jsonl; a test
-sentence has both forms. WordNet is found as `rarewords wnlampro build` finds it, and is not needed for
-measuring (rarified.py).
+examples are nine words each of its later sentences, so that the noun itself is not among them. Articles are
+split 5 : 1 : 4. In a test sentence those words are replaced by a rare synonym that speak for its topic in the
+training part (log-odds of at least .5), but none of the 300 most frequent words; the nine words are those
+around the most telling one. Kept are examples in which they matter: naive Bayes, trained on the training
+part, gets them right, and wrong without these words. A synonym shares a word's most frequent sense in
+WordNet, as a noun if it can be one; it occurs 8 to 200 times in the store and never in the training part, is
+split by the tokenizer, and does not begin as the word does. FOLDER gets train.jsonl, dev.jsonl and
+test.jsonl; a test example has both forms. WordNet is found as `rarewords wnlampro build` finds it, and is not
+needed for measuring (rarified.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ KINDS = {
     "company": "company businessman entrepreneur manufacturer",
 }
 LABELS = {noun: label for label, nouns in enumerate(KINDS.values()) for noun in nouns.split()}
-LEAST, MOST, REPLACED, MOST_PER_KIND, LEAST_ODDS, COMMON = 8, 200, 4, 1500, 0.5, 300
+LEAST, MOST, MOST_PER_KIND, LEAST_ODDS, COMMON, WINDOW = 8, 200, 2500, 0.5, 300, 9
 _FIRST = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the) ([^.,;()]{3,80})")
 _END = re.compile(
     r"\b(?:in|of|from|who|that|which|by|for|located|on|and|at|with|to|the|as|based|written|directed|known)\b"
@@ -79,8 +79,18 @@ def examples(text: str) -> Iterator[tuple[str, Example]]:
             sentences = re.split(r"(?<=[a-z)][.!?]) +(?=[A-Z])", " ".join(lines[1:]))[1:]
             for sentence in sentences[:12]:
                 words = tuple(_WORD.findall(sentence))
-                if 8 <= len(words) <= 20:
+                if len(words) >= WINDOW:
                     yield part, Example(words, LABELS[noun])
+
+
+def window(words: Sequence[str], middle: int) -> tuple[str, ...]:
+    """The words around one of them.
+
+    >>> window("abcdefghijkl", 1), window("abcdefghijkl", 6)[0]
+    (('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'), 'c')
+    """
+    first = max(0, min(middle - WINDOW // 2, len(words) - WINDOW))
+    return tuple(words[first : first + WINDOW])
 
 
 class Topics:
@@ -156,28 +166,34 @@ def main() -> None:
     parts: dict[str, list[Example]] = {"train": [], "dev": [], "test": []}
     for part, one in examples(asked.articles.read_text("utf-8", errors="replace")):
         parts[part].append(one)
+    draw = random.Random(0)
     for own in parts.values():
-        random.Random(0).shuffle(own)
+        draw.shuffle(own)
+    for part in ("train", "dev"):
+        parts[part] = [
+            replace(one, words=window(one.words, draw.randrange(len(one.words)))) for one in parts[part]
+        ]
     taken: Counter[int] = Counter()
     train = [one for one in parts["train"] if taken.update([one.label]) or taken[one.label] <= MOST_PER_KIND]
     topics = Topics(train)
     store, test = Store.open(asked.corpus), []
     synonyms, common = Synonyms(store, topics.known), set(store.counts()[0][:COMMON])
     for one in parts["test"]:
-        plain = [
-            (topics.odds(word, one.label), place) for place, word in enumerate(one.words) if word.islower()
+        odds = [
+            topics.odds(word, one.label) if word.islower() and word not in common else 0 for word in one.words
         ]
-        places = [
-            place
-            for value, place in sorted(plain, reverse=True)
-            if value > LEAST_ODDS and one.words[place] not in common
-        ]
-        found = {place: name for place in places if (name := synonyms.of(one.words[place])) is not None}
-        chosen = dict(list(found.items())[:REPLACED])
-        left = [word for place, word in enumerate(one.words) if place not in chosen]
-        if topics.most_probable(one.words) == one.label != topics.most_probable(left):
-            rarified = tuple(chosen.get(place, word) for place, word in enumerate(one.words))
-            test.append(Example(one.words, one.label, rarified, tuple(chosen.values())))
+        found = {
+            place: name
+            for place, word in enumerate(one.words)
+            if odds[place] >= LEAST_ODDS and (name := synonyms.of(word)) is not None
+        }
+        if found:
+            middle = max(found, key=odds.__getitem__)
+            words = window(one.words, middle)
+            rarified = window([found.get(place, word) for place, word in enumerate(one.words)], middle)
+            left = [word for word, other in zip(words, rarified, strict=True) if word == other]
+            if topics.most_probable(words) == one.label != topics.most_probable(left):
+                test.append(Example(words, one.label, rarified, tuple(sorted({*rarified} - {*words}))))
     asked.out.mkdir(parents=True, exist_ok=True)
     for part, own in (("train", train), ("dev", parts["dev"][:2000]), ("test", test)):
         lines = [json.dumps(asdict(one), ensure_ascii=False) for one in own]
