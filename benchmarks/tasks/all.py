@@ -10,6 +10,7 @@ one GPU; costs are measured afterwards, one at a time. `--only` takes the beginn
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -72,11 +73,14 @@ def measurements(data: Path, work: Path, quick: bool) -> Iterator[Job]:
             yield Job(f"cost-{way}-{name}", script("cost", text, "--way", way, *own), alone=True)
 
 
-def run(job: Job, work: Path) -> bool:
-    """Run a job with its output in a log; whether it ended well."""
+def run(job: Job, work: Path, beside: int = 1) -> bool:
+    """Run a job, ``beside`` of them at a time, with its output in a log; whether it ended well."""
     started = time.perf_counter()
+    threads = {"OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // beside))}
     with (work / "logs" / f"{job.name}.log").open("w") as log:
-        done = subprocess.run(job.command, stdout=log, stderr=subprocess.STDOUT, check=False)
+        done = subprocess.run(
+            job.command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **threads}, check=False
+        )
     said = "" if done.returncode == 0 else f", exit code {done.returncode}; see logs/{job.name}.log"
     print(f"{job.name}: {time.perf_counter() - started:.0f} s{said}", flush=True)
     return done.returncode == 0
@@ -100,7 +104,8 @@ def main() -> None:
         if job.name.startswith(tuple(asked.only))
     ]
     with ThreadPoolExecutor(asked.jobs) as pool:
-        together = list(pool.map(lambda job: run(job, asked.work), [job for job in jobs if not job.alone]))
+        shared = [job for job in jobs if not job.alone]
+        together = list(pool.map(lambda job: run(job, asked.work, asked.jobs), shared))
     one_by_one = [run(job, asked.work) for job in jobs if job.alone]
     sys.exit(0 if all([*together, *one_by_one]) else 1)
 
