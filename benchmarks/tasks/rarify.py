@@ -77,7 +77,7 @@ def examples(text: str) -> Iterator[tuple[str, Example]]:
             drawn = int(hashlib.sha256(lines[0].encode()).hexdigest(), 16) % 10
             part = "train" if drawn < 5 else "test" if drawn < 9 else "dev"
             sentences = re.split(r"(?<=[a-z)][.!?]) +(?=[A-Z])", " ".join(lines[1:]))[1:]
-            for sentence in sentences[:12]:
+            for sentence in sentences[:40]:
                 words = tuple(_WORD.findall(sentence))
                 if len(words) >= WINDOW:
                     yield part, Example(words, LABELS[noun])
@@ -130,11 +130,9 @@ class Synonyms:
     @cache  # noqa: B019 - there is one of these
     def of(self, word: str) -> str | None:
         """The least rare of a word's rare synonyms; None if it has none."""
-        found = []
+        found: list[str] = []
         for ending in ("", "s"):
             base = word.removesuffix(ending)
-            if word != base + ending:
-                continue
             noun = bool(self.wordnet.synsets(base, "n"))  # text has no tags: a noun if it can be one
             own = [
                 lemma
@@ -142,9 +140,11 @@ class Synonyms:
                 for lemma in synset.lemmas()
                 if lemma.name() == base and (noun or not ending)
             ]
-            best = max(own, key=lambda lemma: lemma.count(), default=None)
-            names = best.synset().lemma_names() if best else []
-            found += [name + ending for name in names if self._fits(name + ending, word)]
+            if own and base + ending == word:
+                best = max(own, key=lambda lemma: lemma.count())
+                names = [name + ending for name in best.synset().lemma_names()]
+                found = [name for name in names if self._fits(name, word)]
+                break  # a word of its own is no plural: physics
         return max(found, key=lambda name: (self.store.count(name), name), default=None)
 
     def _fits(self, name: str, word: str) -> bool:
