@@ -30,7 +30,7 @@ from rarewords.models import DEFAULT_MODEL, bundled_model, load_pretrained
 from rarewords.teaching.learners import open_learner
 from rarewords.teaching.settings import TeachSettings
 
-RATES, EPOCHS = (5e-5, 1e-4, 2e-4), 3
+RATES, EPOCHS = (5e-5, 1e-4, 2e-4), 2
 
 
 def taught_vectors(
