@@ -39,7 +39,7 @@ def read(path: Path) -> list[Line]:
 
 def number(value: float, digits: int = 3) -> str:
     """0.425 -> .425"""
-    return f"{value:.{digits}f}".replace("0.", ".", 1)
+    return f"{value:.{digits}f}".replace("0.", ".", 1).replace("-", "−")
 
 
 def signed(value: float) -> str:
@@ -142,7 +142,7 @@ def ways(task: str, counted: str) -> Callable[[list[Line]], str]:
     def made(lines: list[Line]) -> str:
         own = [line for line in lines if line["task"] == task and line.get("part") in ("test", "all")]
         rows = [
-            [f"`{line['model']}`", line["way"], f"{line[counted]:,}", _cell(line, line["change"] == 0)]
+            [f"`{line['model']}`", line["way"], f"{line[counted]:,}", _cell(line, line["way"] == "pieces")]
             for line in own
         ]
         return table(["model", "way", {"items": "pairs"}.get(counted, counted), "figure"], rows, 2)

@@ -3,11 +3,12 @@
     python benchmarks/tasks/nonces.py FOLDER --corpus STORE [--model M --name NAME]
 
 Each word is known from one definition of Wikipedia in which it is blanked. The figure is the rank of the
-true word among the words of a store, by the likeness of what the model expects in the blank
-(rarewords.mimic.likeness) to what it expects in place of each word, and by the learner's input vector; mean
-reciprocal rank and median. A definition that holds an inflected form or a part of its word gives it away
-(`leaks`) and is left out. So are contexts of the true word in the store that repeat its definition.
-FOLDER holds n2v.definitional.dataset.test.txt and the train part; nothing is chosen on either.
+true word, as mean reciprocal rank and median: by *likeness* (rarewords.mimic.likeness), how like what the
+model expects in the blank is to what it expects in place of each of the most frequent words of a store; by
+*input vectors*, how near the learner's vector is to those of the model's whole words and the true words. A
+definition that holds an inflected form or a part of its word gives it away (`leaks`) and is left out. So are
+contexts of the true word in the store that repeat its definition. FOLDER holds
+n2v.definitional.dataset.test.txt and the train part; nothing is chosen on either. A GPU computes with TF32.
 """
 
 from __future__ import annotations
@@ -92,10 +93,13 @@ def ranks(ours: torch.Tensor, theirs: torch.Tensor, true: list[int]) -> np.ndarr
 def main() -> None:
     parser = options(__doc__, "the folder of the nonces")
     parser.add_argument("--corpus", type=Path, required=True)
-    parser.add_argument("--vocabulary", type=int, default=30_000, help="the most frequent words of the store")
-    parser.add_argument("--contexts", type=int, default=12, help="of each of them")
+    parser.add_argument(
+        "--vocabulary", type=int, default=259_376, help="words to choose among; by default as published"
+    )
+    parser.add_argument("--contexts", type=int, default=6, help="of each of them")
     asked = parser.parse_args()
     size, contexts = (500, 2) if asked.quick else (asked.vocabulary, asked.contexts)
+    torch.set_float32_matmul_precision("high")
     lm, store = LanguageModel.from_pretrained(asked.model), Store.open(asked.corpus)
     groups = {part: load(asked.data / f"n2v.definitional.dataset.{part}.txt") for part in PARTS}
     if asked.quick:
@@ -114,22 +118,20 @@ def main() -> None:
     seen = states(lm, known)
     true = [place[one.word] for one in usable]
     ones = np.ones(len(usable), np.int64)
-    found = {"likeness": ranks(profiles(states(lm, unseen), ones, seen), profiles(seen, known.counts), true)}
+    theirs = profiles(seen, known.counts)
+    found = {"likeness": (len(vocabulary), ranks(profiles(states(lm, unseen), ones, seen), theirs, true))}
     learner, _ = open_learner(lm, None, store)
     assert isinstance(learner, WordLearner)
-    mean = learner.known.mean
-    split = [word for word in vocabulary if word not in lm.whole_words]
-    made = learner.infer_words(split, store, contexts=contexts).vectors
-    rows = torch.zeros(len(vocabulary), lm.dim, device=lm.device)
-    for row, word in enumerate(vocabulary):
-        if word in lm.whole_words:
-            rows[row] = lm.embeddings[lm.whole_words[word]] - mean
-        elif word in made:
-            rows[row] = torch.tensor(made[word], device=lm.device) - mean
+    mean, whole = learner.known.mean, lm.whole_words
+    true_words = list(dict.fromkeys(one.word for one in usable if one.word not in whole))
+    made = learner.infer_words(true_words, store, contexts=contexts).vectors
+    row_of = {word: row for row, word in enumerate([*whole, *made.words])}
+    rows = torch.cat([lm.embeddings[list(whole.values())].float(), torch.tensor(made.matrix).to(mean)]) - mean
+    true = [row_of[one.word] for one in usable]
     mine = learner.infer_each([(NONCE, [one.sentence]) for one in usable])
     vectors = torch.tensor(np.stack([one.vector for one in mine if one is not None]), device=lm.device)
-    found["input vectors"] = ranks(vectors - mean, rows, true)
-    for way, rank in found.items():
+    found["input vectors"] = (len(rows), ranks(vectors - mean, rows, true))
+    for way, (among, rank) in found.items():
         for part, own in groups.items():
             chosen = np.array([one in set(own) for one in usable])
             low, high = interval(1 / rank[chosen])
@@ -143,7 +145,7 @@ def main() -> None:
                 leaking=sum(leaks(one) for one in own),
                 not_in_text=sum(not has[one.word] for one in own if not leaks(one)),
                 items=int(chosen.sum()),
-                vocabulary=len(vocabulary),
+                vocabulary=among,
                 mrr=float((1 / rank[chosen]).mean()),
                 low=low,
                 high=high,
