@@ -74,12 +74,12 @@ def measures(
     yield "readings", unit(ours - mean), unit(theirs - mean)
     made = learner.infer_words(probes, store, contexts=contexts).vectors
     rows = [
-        lm.embeddings[lm.whole_words[one]] if one in lm.whole_words else torch.tensor(made[one])
+        lm.embeddings[lm.whole_words[one]].cpu() if one in lm.whole_words else torch.tensor(made[one])
         for one in probes
     ]
     mine = learner.infer_each([(NONCE, one.sentences) for one in chimeras])
     vectors = torch.from_numpy(np.stack([one.vector for one in mine if one is not None]))
-    centre = learner.known.mean
+    centre = learner.known.mean.cpu()
     yield "input vectors", unit(vectors - centre), unit(torch.stack(rows) - centre)
 
 
