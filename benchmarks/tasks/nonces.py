@@ -105,9 +105,11 @@ def main() -> None:
     if asked.quick:
         groups = {part: own[:40] for part, own in groups.items()}
     every = [one for own in groups.values() for one in own]
-    has = dict(zip([one.word for one in every], store.find([one.word for one in every]) >= 0, strict=True))
-    vocabulary = list(dict.fromkeys([one.word for one in every if has[one.word]] + store.counts()[0]))
-    vocabulary = vocabulary[: size + sum(has.values())]
+    frequent = store.counts()[0]
+    with_contexts = set(frequent)
+    has = {one.word: one.word in with_contexts for one in every}
+    vocabulary = list(dict.fromkeys([one.word for one in every if has[one.word]] + frequent))
+    vocabulary = vocabulary[: max(size, sum(has.values()))]
     place = {word: row for row, word in enumerate(vocabulary)}
     usable = [one for one in every if has[one.word] and not leaks(one)]
     unseen = contexts_of_sentences(lm.tokens, [(NONCE, one.sentence) for one in usable])
