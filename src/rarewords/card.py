@@ -38,18 +38,23 @@ def model_card(
     ids: Mapping[str, int],
     *,
     predictable: bool,
-    slash: bool,
+    slash: bool | None,
     kind: Kind = "masked",
     folder: str | Path = "",
 ) -> str:
     """The card: what the folder is, which words it was taught with which settings, and how to load it.
 
+    :param slash: how words are read: as pieces and vector, as the vector alone, or (None) some each way.
     :param folder: the base model's own; licence, language and base model of its card are passed on.
     """
     words = sorted(ids)
     shown = ", ".join(words[:_WORDS_SHOWN])
     rest = f" … and {len(words) - _WORDS_SHOWN} more" if len(words) > _WORDS_SHOWN else ""
-    read = "its pieces, a slash and a token with its own vector" if slash else "one token with its own vector"
+    read = {
+        True: "its pieces, a slash and a token with its own vector",
+        False: "one token with its own vector",
+        None: "one token with its own vector, some behind their pieces and a slash",
+    }[slash]
     unsaid = _UNSAID[kind] if not predictable or kind == "encoder" else "; it may answer with them"
     library, task, loading = _KINDS[kind]
     base_line = _inherited(folder)

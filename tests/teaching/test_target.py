@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,11 +10,14 @@ import torch
 from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 from rarewords import InputError, LanguageModel, WordVectors, inject, teach
+from rarewords.forget import taught_tokens
 from rarewords.models import load_pretrained, model_kind
 from rarewords.teaching.judge import Made
+from rarewords.teaching.outcome import Learned
 from rarewords.teaching.settings import TeachSettings
-from rarewords.teaching.splits import Fold, Split
+from rarewords.teaching.splits import Fold, Occurrence, Split
 from rarewords.teaching.target import Reading, following_log_probability, judge_on_target, sentence_embeddings
+from rarewords.teaching.teach import save_taught
 from rarewords.transport import Transport
 from tests.architectures import CAUSAL, sentence_transformer, small_causal
 from tests.cli.run import rarewords, refused
@@ -185,16 +189,65 @@ def test_the_log_probability_of_what_follows_is_that_of_the_model(causal):
     assert found == pytest.approx(wanted, abs=1e-5)
 
 
+def made_of(word, vector):
+    held_out = occurrences_of(word)
+    split = Split(word, len(held_out), (), (Fold((), held_out),))
+    return Made(split, vector, vector[None], 1.0, 1)
+
+
 def test_the_judge_prefers_the_true_meaning(encoder, lm):
     target = LanguageModel.from_pretrained(encoder, device="cpu", kind="encoder")
-    made = []
-    for word, meaning in (("blimpet", "lemon"), ("oldanka", "boat"), ("thassel", "parliament")):
-        held_out = occurrences_of(word)
-        vector = target.embeddings[target.whole_words[meaning]].numpy()
-        split = Split(word, len(held_out), (), (Fold((), held_out),))
-        made.append(Made(split, vector, vector[None], 1.0, 1))
-    judged = judge_on_target(target, lm, made, slash=False)
-    assert [one.gain > one.least for one in judged] == [True, True, False]
+    meanings = {"blimpet": "lemon", "oldanka": "boat", "thassel": "parliament"}
+    made = [
+        made_of(word, target.embeddings[target.whole_words[meaning]].numpy())
+        for word, meaning in meanings.items()
+    ]
+    judged = judge_on_target(target, lm, made, slash=True)
+    assert [one.verdict != "worse" for one in judged] == [True, True, False]
+    assert all(one.replace for one in judged)
+
+
+def test_a_word_that_an_encoder_reads_well_is_left_alone(encoder, lm):
+    target = LanguageModel.from_pretrained(encoder, device="cpu", kind="encoder")
+    lines = sentences_of("oldanka").replace("Oldanka", "ship").replace("oldanka", "ship").splitlines()
+    starts = [line.index("ship") for line in lines]
+    held_out = tuple(Occurrence(line, at, at + 4) for line, at in zip(lines, starts, strict=True))
+    vector = target.embeddings[target.whole_words["boat"]].numpy()
+    known = Made(Split("ship", len(lines), (), (Fold((), held_out),)), vector, vector[None], 1.0, 1)
+    told, asked = judge_on_target(target, lm, [known, made_of("oldanka", vector)], slash=True)
+    assert told.verdict == "worse"
+    assert told.least > 3 * asked.least
+    assert asked.verdict == "better"
+
+
+def test_a_causal_lm_reads_each_word_in_the_way_that_tells_it_more(causal, lm):
+    target = LanguageModel.from_pretrained(causal, device="cpu", kind="causal")
+    vectors = np.random.default_rng(0).normal(size=(12, 32)).astype(np.float32)
+    made = [made_of("blimpet", vector) for vector in vectors]
+    both, alone = (judge_on_target(target, lm, made, slash=slash) for slash in (True, False))
+    assert {one.replace for one in both} == {True, False}
+    assert all(one.replace for one in alone)
+    for one, other in zip(both, alone, strict=True):
+        assert one.vector == other.vector if one.replace else one.vector > other.vector
+
+
+def test_both_ways_to_read_a_word_go_into_one_folder(encoder, text, taught_encoder, tmp_path):
+    report = json.loads((taught_encoder.folder / "teaching.json").read_text("utf-8"))
+    (first, second) = report["words"]
+    first["judgement"]["replace"], second["judgement"]["replace"] = True, False
+    words = tuple(Learned.from_json({**one, "verdict": ""}) for one in report["words"])
+    taught = replace(taught_encoder, words=words, folder=tmp_path / "mixed", worse=())
+    lm = LanguageModel.from_pretrained(encoder, device="cpu", kind="encoder")
+    old = LanguageModel.from_pretrained(taught_encoder.folder, device="cpu", kind="encoder")
+    rows = old.embeddings[list(taught_tokens(old.model, old.tokenizer).values())].numpy()
+    save_taught(lm, WordVectors(WORDS, rows), taught)
+    new = LanguageModel.from_pretrained(taught.folder, device="cpu", kind="encoder")
+    assert len(new.pieces("blimpet")) == 1
+    assert len(new.pieces("oldanka")) == len(lm.pieces("oldanka")) + 2
+    assert taught_tokens(new.model, new.tokenizer).keys() == set(WORDS)
+    assert "some behind their pieces" in (taught.folder / "README.md").read_text("utf-8")
+    done = rarewords("affected", "--model", taught.folder, text)
+    assert len(done.stdout.splitlines()) == 2 * CONTEXTS
 
 
 def test_the_pages_show_code_that_runs(taught_encoder, taught_causal, tmp_path, monkeypatch):

@@ -93,6 +93,7 @@ class Judgement:
     :param error: the standard error of the gain.
     :param least: the gain below which the word is worse, if the rule cannot tell.
     :param signs: what the rule judges by; None for uses of a word that it was not fitted for.
+    :param replace: the vector does best in the place of the pieces, also where both are a choice.
     """
 
     contexts: int
@@ -102,6 +103,7 @@ class Judgement:
     error: float
     least: float = 0.0
     signs: Signs | None = None
+    replace: bool = False
 
     @property
     def probability(self) -> float | None:

@@ -103,6 +103,15 @@ class Taught:
         return _MEASURES[self.kind]
 
     @property
+    def replaced(self) -> frozenset[str]:
+        """The words whose vector stands in the place of their pieces; the others are read as both."""
+        judged_so = (
+            one.judgement is not None and one.judgement.replace and not one.worse for one in self.words
+        )
+        pairs = zip(self.words, judged_so, strict=True)
+        return frozenset(one.word for one, so in pairs if so or not self.settings.slash)
+
+    @property
     def verdicts(self) -> dict[str, int]:
         """How many words got each verdict."""
         every = {one.word: one.verdict for one in (*self.words, *self.worse)}
@@ -167,13 +176,13 @@ def teaching_card(
     taught: Taught, vectors: WordVectors, ids: Mapping[str, int], *, base: str | Path = ""
 ) -> str:
     """The README.md of the folder; ``base`` is the model's own folder, whose card may give a licence."""
-    settings = taught.settings
+    beside = len(taught.replaced) < len(taught.words)
     card = model_card(
         taught.model,
         vectors,
         ids,
-        predictable=settings.predictable,
-        slash=settings.slash,
+        predictable=taught.settings.predictable,
+        slash=None if beside and taught.replaced else beside,
         kind=taught.kind,
         folder=base,
     )

@@ -96,7 +96,7 @@ def teach(
             else Probed(unmeasured="it asks masked LMs"),
             kind=lm.kind,
         )
-        _save(lm, vectors, taught)
+        save_taught(lm, vectors, taught)
     return taught
 
 
@@ -153,11 +153,27 @@ def open_store(
     return Store.open(path)
 
 
-def _save(lm: LanguageModel, vectors: WordVectors, taught: Taught) -> None:
+def save_taught(lm: LanguageModel, vectors: WordVectors, taught: Taught) -> None:
+    """Write the folder: each word in the way that it was judged best."""
     language_model, tokenizer = load_pretrained(lm.name, lm.kind)
-    slash, predictable = taught.settings.slash, taught.settings.predictable
-    forms = _with_capitals(vectors, lm.tokens, slash=slash)
-    inject(language_model, tokenizer, forms, predictable=predictable, slash=slash)
+    forms = _with_capitals(vectors, lm.tokens, slash=taught.settings.slash)
+    capitals = {word[:1].upper() + word[1:]: word for word in vectors.words}
+    replaced = [
+        form for form in forms.words if (form if form in vectors else capitals[form]) in taught.replaced
+    ]
+    if taught.settings.slash:
+        unfit = unfit_words(tokenizer, replaced, slash=False)
+        replaced = [form for form in replaced if form not in unfit]
+    beside = [form for form in forms.words if form not in set(replaced)]
+    for own, slash in ((beside, True), (replaced, False)):
+        if own:
+            inject(
+                language_model,
+                tokenizer,
+                forms.subset(own),
+                predictable=taught.settings.predictable,
+                slash=slash,
+            )
     before = read_report(lm.name)
     earlier = [*before.pop("earlier", ()), before] if before else []
     known = tuple(from_json(Learned, word) for one in earlier for word in one["words"])
