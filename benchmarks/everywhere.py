@@ -1,4 +1,4 @@
-"""Teaching sentence-embedding models, measured on real ones (docs/results/everywhere.md).
+"""Teaching sentence-embedding models and causal LMs, measured on real ones (docs/results/everywhere.md).
 
 Needs sentence-transformers beside the package's own dependencies. SciFact is a folder with its usual files:
 corpus_train.csv, claims_*.csv, qrels/train.tsv and qrels/test.tsv.
@@ -20,19 +20,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import torch
+from benchmarks.everywhere_causal import causal, following, peers
+from benchmarks.measures import candidates, interval
 from sentence_transformers import SentenceTransformer
 from tests.teaching.invented import FOLDER, hypernyms
 
-from rarewords import LanguageModel, WordLearner, teach
-from rarewords.forget import affected
+from rarewords import teach
 from rarewords.models import load_tokens
+from rarewords.forget import affected
 from rarewords.teaching.settings import TeachSettings
-from rarewords.transport import Transport
 
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
 _WORD = re.compile(r"[^\W\d_]+")
-_BOOTSTRAP = 10_000
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class SciFact:
 
 def encode(model: SentenceTransformer, texts: Sequence[str], work: Path) -> np.ndarray:
     """Embeddings of unit length, kept in the work folder by what they are made from."""
-    weights = next(model.parameters()).detach().numpy().tobytes()
+    weights = next(model.parameters()).detach().cpu().numpy().tobytes()
     key = hashlib.sha256(weights + json.dumps(list(texts)).encode()).hexdigest()[:16]
     path = work / f"embeddings-{key}.npy"
     if not path.exists():
@@ -108,21 +107,13 @@ def encode_again(
     return after, rows
 
 
-def interval(changes: np.ndarray) -> str:
-    """The mean change and its 95 % bootstrap interval."""
-    rng = np.random.default_rng(0)
-    means = changes[rng.integers(0, len(changes), (_BOOTSTRAP, len(changes)))].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return f"{changes.mean():+.4f} [{low:+.4f}, {high:+.4f}]"
-
-
 def measure(asked: argparse.Namespace, data: SciFact, name: str, words: list[str] | None) -> None:
     """Teach from the documents and print nDCG@10 before and after."""
     text = data.write(asked.work / f"{name}.jsonl")
     out = asked.work / name
     if not out.exists():
         start = time.perf_counter()
-        settings = TeachSettings(slash=asked.slash)
+        settings = TeachSettings(slash=not asked.replace)
         taught = teach([text], out, model=asked.model, words=words, settings=settings, keep_work=True)
         seconds = time.perf_counter() - start
         print(f"{len(taught.words)} words taught, {len(taught.worse)} left out, {seconds:.0f} s")
@@ -154,7 +145,7 @@ def read_scifact(asked: argparse.Namespace) -> SciFact:
 
 def scifact(asked: argparse.Namespace) -> None:
     """SciFact with the words that the defaults choose."""
-    measure(asked, read_scifact(asked), f"scifact-{asked.part}-{asked.slash:d}", None)
+    measure(asked, read_scifact(asked), f"scifact-{asked.part}-{asked.replace:d}", None)
 
 
 def renamed(asked: argparse.Namespace) -> None:
@@ -166,7 +157,7 @@ def renamed(asked: argparse.Namespace) -> None:
     texts = (list(data.documents.values()), list(data.queries.values()))
     whole = data.ndcg(*(encode(model, part, asked.work) for part in texts))
     print(f"nDCG@10 before renaming: {whole.mean():.4f}")
-    measure(asked, data.renamed(names), f"renamed-{asked.part}-{asked.slash:d}", list(names.values()))
+    measure(asked, data.renamed(names), f"renamed-{asked.part}-{asked.replace:d}", list(names.values()))
 
 
 def new_names(data: SciFact, asked: argparse.Namespace) -> dict[str, str]:
@@ -184,7 +175,7 @@ def new_names(data: SciFact, asked: argparse.Namespace) -> dict[str, str]:
         word
         for word, _ in sorted(counts[0].items(), key=lambda item: (-item[1], item[0]))
         if len(word) > 3 and word in nouns - verbs - adjectives and 10 <= counts[1][word] <= 300
-    ][: asked.words]
+    ][: asked.words or 200]
     rng, made = random.Random(0), set[str]()
     while len(made) < len(chosen):
         name = "".join(rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(3)) + rng.choice(
@@ -200,7 +191,7 @@ def invented(asked: argparse.Namespace) -> None:
     kinds = hypernyms()
     with TemporaryDirectory() as folder:
         out = Path(folder) / "taught"
-        settings = TeachSettings(slash=asked.slash)
+        settings = TeachSettings(slash=not asked.replace)
         taught = teach([FOLDER / "text.txt"], out, words=list(kinds), model=asked.model, settings=settings)
         print(f"{len(taught.words)} words taught, {len(taught.worse)} left out")
         words = candidates(load_tokens(asked.model).whole_words, kinds)
@@ -215,66 +206,49 @@ def invented(asked: argparse.Namespace) -> None:
             print(f"{title}: MRR {np.mean(1 / np.array(ranks)):.3f} among {len(words)} words")
 
 
-def causal(asked: argparse.Namespace) -> None:
-    """The right kind of each invented word behind ``A <word> is a kind of``, ranked among 2,000 words."""
-    kinds = hypernyms()
-    lm, reader = LanguageModel.from_pretrained(asked.model, kind="causal"), LanguageModel.from_pretrained()
-    text = (FOLDER / "text.txt").read_text("utf-8").splitlines()
-    sentences = {word: [line for line in text if word in line.lower()] for word in kinds}
+def speed(asked: argparse.Namespace) -> None:
+    """Seconds to teach 100 words from 5 MB of text, and to load and encode before and after."""
+    text, lines = asked.work / "speed.txt", list(SciFact.read(asked.data, "test").documents.values())
+    text.write_text("\n".join(lines).encode()[:5_000_000].decode("utf-8", "ignore"), "utf-8")
+    out = asked.work / f"speed-{time.time_ns()}"
     start = time.perf_counter()
-    learner, transport = WordLearner.for_model(reader), Transport.fit(reader, lm)
-    made = learner.infer_each(list(sentences.items()))
-    vectors = {one.word: transport(one.vector[None])[0] for one in made if one}
-    seconds = (time.perf_counter() - start) / len(kinds)
+    settings = TeachSettings(top=100)
+    taught = teach([text], out, model=asked.model, settings=settings, device="cpu")
+    seconds, offered = time.perf_counter() - start, len(taught.words) + len(taught.worse)
     print(
-        f"{seconds:.2f} s per word; {transport.words} words in common, cosine {transport.held_out_cosine:.3f}"
+        f"{len(taught.words)} of {offered} words taught from {text.stat().st_size:,} bytes: {seconds:.1f} s"
     )
-    words = candidates(lm.whole_words, kinds)
-    columns = torch.tensor([lm.whole_words[word] for word in words])
-    means = {word: lm.embeddings[lm.pieces(word)].mean(dim=0).numpy() for word in kinds}
-    prompts = {word: " ".join(sentences[word]) + " " for word in kinds}
-    ways: list[tuple[str, dict[str, np.ndarray], dict[str, str]]] = [
-        ("pieces", {}, {}),
-        ("mean of the pieces", means, {}),
-        ("vector", vectors, {}),
-        ("pieces / vector", vectors, {}),
-        ("sentences in the prompt", {}, prompts),
-    ]
-    for title, given, prompt in ways:
-        ranks = []
-        for word, own in kinds.items():
-            logits = _next(lm, prompt.get(word, "") + "A", word, given.get(word), "/" in title)[columns]
-            best = max(float(logits[words.index(kind)]) for kind in own)
-            ranks.append(1 + int((logits > best).sum()))
-        print(f"{title}: MRR {np.mean(1 / np.array(ranks)):.3f} among {len(words)} words", flush=True)
+    texts = [" ".join(line.split()[:100]) for line in lines[:256]]
+    loading, encoding = {}, {}
+    places = (asked.model, out)
+    for turn in range(6):  # the first warms up
+        for place in places if turn % 2 else places[::-1]:
+            start = time.perf_counter()
+            model = SentenceTransformer(str(place), device="cpu")
+            loading.setdefault(place, []).append(time.perf_counter() - start)
+            start = time.perf_counter()
+            model.encode(texts, show_progress_bar=False)
+            encoding.setdefault(place, []).append(time.perf_counter() - start)
+    for title, found in (("loading", loading), ("encoding 256 texts", encoding)):
+        before, after = (float(np.median(found[place][1:])) for place in places)
+        print(f"{title}: {before:.3f} s -> {after:.3f} s, {after / before - 1:+.1%}")
 
 
-@torch.no_grad()
-def _next(lm: LanguageModel, before: str, word: str, vector: np.ndarray | None, slash: bool) -> torch.Tensor:
-    """Logits of the token behind ``before word is a kind of``. *Shape:* (vocabulary,)"""
-    start, _ = lm.tokens.special_tokens
-    left, right = (
-        lm.tokenizer(text, add_special_tokens=False)["input_ids"] for text in (before, " is a kind of")
-    )
-    pieces = lm.pieces(word)
-    shown = pieces if vector is None else [*pieces, *lm.pieces("/"), pieces[-1]] if slash else pieces[-1:]
-    ids = torch.tensor([[*start, *left, *shown, *right]])
-    if vector is None:
-        return lm.model(inputs_embeds=lm.embed(ids)).logits[0, -1]
-    slot = torch.tensor([ids.shape[1] - len(right) - 1])
-    return lm.model(inputs_embeds=lm.embed(ids, slot, torch.from_numpy(vector)[None])).logits[0, -1]
-
-
-def candidates(known: Mapping[str, int], kinds: Mapping[str, Sequence[str]]) -> list[str]:
-    """2,000 words of a vocabulary and all kinds that it has as one piece."""
-    drawn = random.Random(0).sample(sorted(word for word in known if len(word) > 2), 2000)
-    return sorted({*drawn, *(one for own in kinds.values() for one in own)} & set(known))
+_MEASUREMENTS = {
+    "invented": invented,
+    "scifact": scifact,
+    "renamed": renamed,
+    "speed": speed,
+    "causal": causal,
+    "peers": peers,
+    "following": following,
+}
 
 
 def main() -> None:
     """Run one measurement."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("invented", "causal", "scifact", "renamed"))
+    parser.add_argument("what", choices=tuple(_MEASUREMENTS))
     parser.add_argument(
         "--model", type=Path, required=True, help="a sentence-transformers folder, or a causal LM"
     )
@@ -283,10 +257,15 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=10_000, help="at most N documents of SciFact")
     parser.add_argument("--work", type=Path, help="a folder for taught models and embeddings")
     parser.add_argument("--wordnet", type=Path, default=Path("/usr/share/wordnet"))
-    parser.add_argument("--words", type=int, default=200, help="how many words to rename")
-    parser.add_argument("--slash", action="store_true", help="pieces and vector instead of the vector alone")
+    parser.add_argument(
+        "--words", type=int, help="how many words to rename (200), or to teach (following: 1000)"
+    )
+    parser.add_argument("--steps", type=int, default=100, help="of peers")
+    parser.add_argument("--replace", action="store_true", help="every word as one token")
+    parser.add_argument("--train", type=Path, nargs="+", help="the sentences of following to teach from")
+    parser.add_argument("--test", type=Path, nargs="+", help="the sentences of following to measure in")
     asked = parser.parse_args()
-    {"invented": invented, "causal": causal, "scifact": scifact, "renamed": renamed}[asked.what](asked)
+    _MEASUREMENTS[asked.what](asked)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,240 @@
+"""Causal LMs: invented words by every way to make a vector, and the loss behind taught words."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from benchmarks.measures import candidates, interval
+from tests.teaching.invented import FOLDER, hypernyms, occurrences_of
+
+from rarewords import LanguageModel, WordLearner, WordVectors, approximate, teach
+from rarewords.forget import taught_tokens
+from rarewords.mimic.masked import find_word
+from rarewords.ota.settings import OtaSettings
+from rarewords.teaching.judge import Made
+from rarewords.teaching.settings import TeachSettings
+from rarewords.teaching.splits import Fold, Occurrence, Split
+from rarewords.teaching.target import HeldOut, held_out_sentences, scores_of_what_follows
+from rarewords.transport import Transport
+
+_RATES = (0.005, 0.02, 0.08)  # of the embeddings' mean distance from their mean
+_WORDS_AT_ONCE = 10
+
+
+@dataclass(frozen=True)
+class Way:
+    """Vectors for words (none: the pieces), maybe behind the pieces, text before them, and the cost."""
+
+    title: str
+    vectors: Mapping[str, np.ndarray]
+    slash: bool = False
+    prompts: Mapping[str, str] | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A causal LM and the question ``A <word> is a kind of`` with its right answers among 2,000 words."""
+
+    lm: LanguageModel
+    kinds: Mapping[str, Sequence[str]]
+    words: list[str]
+
+    def ranks(self, way: Way) -> np.ndarray:
+        """Of the best right answer for each word. *Shape:* (words,)"""
+        columns = torch.tensor([self.lm.whole_words[word] for word in self.words])
+        ranks = []
+        for word, own in self.kinds.items():
+            before = (way.prompts or {}).get(word, "") + "A"
+            logits = _next(self.lm, before, word, way.vectors.get(word), way.slash)[columns]
+            best = max(float(logits[self.words.index(kind)]) for kind in own)
+            ranks.append(1 + int((logits > best).sum()))
+        return np.array(ranks)
+
+
+def causal(asked: argparse.Namespace) -> None:
+    """The right kind of each invented word, without training anything."""
+    question, ways = _untrained(asked)
+    for way in ways:
+        _show(way, question.ranks(way))
+
+
+def peers(asked: argparse.Namespace) -> None:
+    """The same beside a trained row and token distillation, from the mean and from our vectors.
+
+    Half of the words choose the learning rate; the figure that counts is that of the other half.
+    """
+    torch.set_float32_matmul_precision("high")
+    question, ways = _untrained(asked)
+    for way in ways:
+        _show(way, question.ranks(way))
+    starts = {way.title: way for way in ways}
+    for start in ("mean of the pieces", "vector"):
+        for make in (_trained, _distilled):
+            tried = [(rate, make(question.lm, starts[start], rate, asked.steps)) for rate in _RATES]
+            ranks = [question.ranks(way) for _, way in tried]
+            best = int(np.argmax([np.mean(1 / one[::2]) for one in ranks]))
+            for (rate, way), one in zip(tried, ranks, strict=True):
+                chosen = " <- chosen" if rate == tried[best][0] else ""
+                _show(way, one, f", rate {rate}{chosen}")
+
+
+def _untrained(asked: argparse.Namespace) -> tuple[Asked, list[Way]]:
+    kinds = hypernyms()
+    lm, reader = LanguageModel.from_pretrained(asked.model, kind="causal"), LanguageModel.from_pretrained()
+    sentences = _sentences(kinds)
+    start = time.perf_counter()
+    learner, transport = WordLearner.for_model(reader), Transport.fit(reader, lm)
+    made = learner.infer_each(list(sentences.items()))
+    ours = {one.word: transport(one.vector[None])[0] for one in made if one}
+    seconds = (time.perf_counter() - start) / len(kinds)
+    print(f"{transport.words} words in common, held-out cosine {transport.held_out_cosine:.3f}")
+    means = {word: lm.embeddings[lm.pieces(word)].float().mean(dim=0).cpu().numpy() for word in kinds}
+    prompts = {word: " ".join(own) + " " for word, own in sentences.items()}
+    ways = [
+        Way("pieces", {}),
+        Way("mean of the pieces", means),
+        Way("vector", ours, seconds=seconds),
+        Way("pieces / vector", ours, slash=True, seconds=seconds),
+        Way("sentences in the prompt", {}, prompts=prompts),
+    ]
+    return Asked(lm, kinds, candidates(lm.whole_words, kinds)), ways
+
+
+def _show(way: Way, ranks: np.ndarray, more: str = "") -> None:
+    first, second, every = (np.mean(1 / one) for one in (ranks[::2], ranks[1::2], ranks))
+    print(
+        f"{way.title}: MRR {every:.3f} (first half {first:.3f}, second {second:.3f}), "
+        f"{way.seconds:.2f} s per word{more}",
+        flush=True,
+    )
+
+
+def _sentences(words: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    lines = (FOLDER / "text.txt").read_text("utf-8").splitlines()
+    return {word: [line for line in lines if word in line.lower()] for word in words}
+
+
+def _distilled(lm: LanguageModel, start: Way, rate: float, steps: int) -> Way:
+    """One-token approximation in the words' sentences: hidden states behind the word as with its pieces."""
+    words = list(start.vectors)
+    began = WordVectors(words, np.stack(list(start.vectors.values())))
+    settings = OtaSettings(steps=steps, rate=rate)
+    clock = time.perf_counter()
+    found = approximate(lm, words, settings, sentences=_sentences(dict.fromkeys(words, ())), start=began)
+    seconds = start.seconds + (time.perf_counter() - clock) / len(words)
+    return Way(
+        f"distilled from {start.title}", {word: found.vectors[word] for word in words}, False, None, seconds
+    )
+
+
+def _trained(lm: LanguageModel, start: Way, rate: float, steps: int) -> Way:
+    """A row trained on the next-token loss of what follows the word, all its sentences at each step."""
+    words, clock = list(start.vectors), time.perf_counter()
+    vectors = torch.tensor(np.stack(list(start.vectors.values())), device=lm.device, requires_grad=True)
+    spread = float((lm.embeddings.float() - lm.embeddings.float().mean(dim=0)).norm(dim=1).mean())
+    adam = torch.optim.Adam([vectors], betas=(0.9, 0.95))
+    parts = [
+        _rows(lm, words, range(at, min(at + _WORDS_AT_ONCE, len(words))))
+        for at in range(0, len(words), _WORDS_AT_ONCE)
+    ]
+    for step in range(steps):
+        adam.param_groups[0]["lr"] = rate * spread * (1 + math.cos(math.pi * step / steps)) / 2
+        adam.zero_grad()
+        for ids, slots, owners, counted in parts:
+            logits = lm.model(inputs_embeds=lm.embed(ids, slots, vectors[owners])).logits[:, :-1]
+            losses = torch.nn.functional.cross_entropy(logits.transpose(1, 2), ids[:, 1:], reduction="none")
+            (losses * counted).sum().backward()
+        adam.step()
+    seconds = start.seconds + (time.perf_counter() - clock) / len(words)
+    found = vectors.detach().cpu().numpy()
+    return Way(f"trained from {start.title}", dict(zip(words, found, strict=True)), False, None, seconds)
+
+
+def _rows(lm: LanguageModel, words: Sequence[str], owners: range) -> tuple[torch.Tensor, ...]:
+    """The sentences of some words with a slot for each word.
+
+    Token ids, slots, owners, and the weight of each next token: those behind a word share one.
+    *Shapes:* (rows, length), (rows,), (rows,), (rows, length - 1)
+    """
+    nothing = np.zeros(lm.dim, np.float32)
+    made = [_made(words[owner], occurrences_of(words[owner]), nothing) for owner in owners]
+    found = [one for one in held_out_sentences(lm, made, slash=False) if one.following]
+    readings = [one.readings[1] for one in found]
+    length = max(len(one.ids) for one in readings)
+    ids = torch.tensor([[*one.ids, *[0] * (length - len(one.ids))] for one in readings])
+    weights = torch.zeros(len(found), length - 1)
+    for row, reading in enumerate(readings):
+        weights[row, reading.slot : len(reading.ids) - 1] = 1
+    own = torch.tensor([one.owner for one in found])
+    sums = torch.zeros(len(made)).index_add(0, own, weights.sum(dim=1))
+    weights /= sums[own, None]
+    slots = torch.tensor([one.slot for one in readings])
+    return tuple(one.to(lm.device) for one in (ids, slots, own + owners.start, weights))
+
+
+def _made(word: str, occurrences: Sequence[Occurrence], vector: np.ndarray) -> Made:
+    split = Split(word, len(occurrences), (), (Fold((), tuple(occurrences)),))
+    return Made(split, vector, vector[None], 1.0, 0)
+
+
+def following(asked: argparse.Namespace) -> None:
+    """The loss behind taught words in sentences of other documents, with their pieces and as taught."""
+    text, out = asked.work / "following.txt", asked.work / "following"
+    text.write_text("".join(f"{line}\n" for line in iob_sentences(asked.train)), "utf-8")
+    start = time.perf_counter()
+    taught = teach([text], out, model=asked.model, settings=TeachSettings(top=asked.words or 1000))
+    seconds = time.perf_counter() - start
+    print(
+        f"{len(taught.words)} words taught ({len(taught.replaced)} in place of their pieces), "
+        f"{len(taught.worse)} left alone, {seconds:.0f} s"
+    )
+    lm, new = (LanguageModel.from_pretrained(place, kind="causal") for place in (asked.model, out))
+    tokens, made = taught_tokens(new.model, new.tokenizer), []
+    lines = iob_sentences(asked.test)
+    for one in taught.words:
+        spans = ((line, find_word(one.word, line, lower_case=False)) for line in lines if one.word in line)
+        found = [Occurrence(line, *span) for line, span in spans if span][:20]
+        row = new.embeddings[tokens[one.word]].float().cpu().numpy()
+        made.append(_made(one.word, found, row))
+    sentences: list[HeldOut] = [one for one in held_out_sentences(lm, made, slash=True) if one.following]
+    scores = scores_of_what_follows(lm, sentences)
+    owners = np.array([one.owner for one in sentences])
+    ways = np.array([1 if one.word in taught.replaced else 2 for one in taught.words])
+    present = sorted(set(owners.tolist()))
+    means = np.array([scores[owners == owner].mean(axis=0)[[0, ways[owner]]] for owner in present])
+    print(
+        f"loss behind the word, {len(present)} words, {len(sentences)} sentences: pieces "
+        f"{-means[:, 0].mean():.3f}, taught {-means[:, 1].mean():.3f}, change {interval(means @ [1, -1])}"
+    )
+
+
+def iob_sentences(paths: Sequence[Path]) -> list[str]:
+    """The sentences of files with a word and its tag in each line and an empty line between sentences."""
+    blocks = (block for path in paths for block in path.read_text("utf-8").split("\n\n"))
+    return [" ".join(line.split("\t")[0] for line in block.splitlines()) for block in blocks if block.strip()]
+
+
+@torch.no_grad()
+def _next(lm: LanguageModel, before: str, word: str, vector: np.ndarray | None, slash: bool) -> torch.Tensor:
+    """Logits of the token behind ``before word is a kind of``. *Shape:* (vocabulary,)"""
+    start, _ = lm.tokens.special_tokens
+    left, right = (
+        lm.tokenizer(text, add_special_tokens=False)["input_ids"] for text in (before, " is a kind of")
+    )
+    pieces = lm.pieces(word)
+    shown = pieces if vector is None else [*pieces, *lm.tokens.slash, pieces[-1]] if slash else pieces[-1:]
+    ids = torch.tensor([[*start, *left, *shown, *right]], device=lm.device)
+    if vector is None:
+        inputs = lm.embed(ids)
+    else:
+        slot = torch.tensor([ids.shape[1] - len(right) - 1], device=lm.device)
+        inputs = lm.embed(ids, slot, torch.from_numpy(vector)[None].to(lm.device))
+    return lm.model(inputs_embeds=inputs).logits[0, -1].float().cpu()
