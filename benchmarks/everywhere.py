@@ -107,8 +107,10 @@ def encode_again(
     return after, rows
 
 
-def measure(asked: argparse.Namespace, data: SciFact, name: str, words: list[str] | None) -> None:
-    """Teach from the documents and print nDCG@10 before and after."""
+def measure(
+    asked: argparse.Namespace, data: SciFact, name: str, words: list[str] | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Teach from the documents, print nDCG@10 before and after, and return that of each query."""
     text = data.write(asked.work / f"{name}.jsonl")
     out = asked.work / name
     if not out.exists():
@@ -131,6 +133,7 @@ def measure(asked: argparse.Namespace, data: SciFact, name: str, words: list[str
             f"nDCG@10, {title} ({len(rows)}): {first[rows].mean():.4f} -> {second[rows].mean():.4f}, "
             f"change {interval((second - first)[rows])}"
         )
+    return first, second
 
 
 def read_scifact(asked: argparse.Namespace) -> SciFact:
@@ -157,7 +160,12 @@ def renamed(asked: argparse.Namespace) -> None:
     texts = (list(data.documents.values()), list(data.queries.values()))
     whole = data.ndcg(*(encode(model, part, asked.work) for part in texts))
     print(f"nDCG@10 before renaming: {whole.mean():.4f}")
-    measure(asked, data.renamed(names), f"renamed-{asked.part}-{asked.replace:d}", list(names.values()))
+    name = f"renamed-{asked.part}-{asked.replace:d}"
+    before, after = measure(asked, data.renamed(names), name, list(names.values()))
+    print(
+        f"change by renaming {interval(before - whole)}; "
+        f"recovered {(after - before).mean() / (whole - before).mean():.0%}"
+    )
 
 
 def new_names(data: SciFact, asked: argparse.Namespace) -> dict[str, str]:
