@@ -28,6 +28,7 @@ from tests.teaching.invented import FOLDER, hypernyms
 from rarewords import teach
 from rarewords.models import load_tokens
 from rarewords.forget import affected
+from rarewords.teaching.outcome import Taught
 from rarewords.teaching.settings import TeachSettings
 
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
@@ -107,6 +108,16 @@ def encode_again(
     return after, rows
 
 
+def show_judged(taught: Taught) -> None:
+    """What the judge found: how near sentences are to themselves with the words that the reader expects."""
+    every = [one.judgement for one in (*taught.words, *taught.worse) if one.judgement]
+    said, added, error = np.mean([(one.least - one.error, one.gain, one.error) for one in every], axis=0)
+    print(
+        f"{len(taught.words)} words taught, {len(taught.worse)} left alone; "
+        f"the pieces say {said:.4f}, the vectors add {added:.4f}, standard error {error:.4f}"
+    )
+
+
 def measure(
     asked: argparse.Namespace, data: SciFact, name: str, words: list[str] | None
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -117,8 +128,8 @@ def measure(
         start = time.perf_counter()
         settings = TeachSettings(slash=not asked.replace)
         taught = teach([text], out, model=asked.model, words=words, settings=settings, keep_work=True)
-        seconds = time.perf_counter() - start
-        print(f"{len(taught.words)} words taught, {len(taught.worse)} left out, {seconds:.0f} s")
+        print(f"taught in {time.perf_counter() - start:.0f} s")
+        show_judged(taught)
     old, new = SentenceTransformer(str(asked.model)), SentenceTransformer(str(out))
     documents, queries = list(data.documents.values()), list(data.queries.values())
     before = [encode(old, texts, asked.work) for texts in (documents, queries)]
@@ -201,7 +212,7 @@ def invented(asked: argparse.Namespace) -> None:
         out = Path(folder) / "taught"
         settings = TeachSettings(slash=not asked.replace)
         taught = teach([FOLDER / "text.txt"], out, words=list(kinds), model=asked.model, settings=settings)
-        print(f"{len(taught.words)} words taught, {len(taught.worse)} left out")
+        show_judged(taught)
         words = candidates(load_tokens(asked.model).whole_words, kinds)
         for title, place in (("pieces", asked.model), ("taught", out)):
             model = SentenceTransformer(str(place))

@@ -24,7 +24,7 @@ from rarewords.teaching.splits import Fold, Occurrence, Split
 from rarewords.teaching.target import HeldOut, held_out_sentences, scores_of_what_follows
 from rarewords.transport import Transport
 
-_RATES = (0.005, 0.02, 0.08)  # of the embeddings' mean distance from their mean
+_RATES = (0.001, 0.005, 0.02)  # of the embeddings' mean distance from their mean
 _WORDS_AT_ONCE = 10
 
 
