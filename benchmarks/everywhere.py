@@ -26,8 +26,8 @@ from sentence_transformers import SentenceTransformer
 from tests.teaching.invented import FOLDER, hypernyms
 
 from rarewords import teach
-from rarewords.models import load_tokens
 from rarewords.forget import affected
+from rarewords.models import load_tokens
 from rarewords.teaching.outcome import Taught
 from rarewords.teaching.settings import TeachSettings
 
