@@ -31,7 +31,7 @@ from rarewords.tokens import EncodedBlank
 
 # By how many standard errors the gain must exceed what the pieces say; chosen in docs/results/everywhere.md.
 _ERRORS = {"causal": 2.0, "encoder": 1.0}
-_TOKENS_AROUND = 16  # on either side of the word
+_TOKENS_AROUND = {"causal": 16, "encoder": 8}  # on either side of the word
 _TOKENS_PER_BATCH = 2048
 _EXPECTED, _RANDOM = 2, 4  # words put in the place of the word
 _ASKED = 20  # answers of the reader among which they are looked for
@@ -156,7 +156,7 @@ def _cut(
     """The tokens before, of and after the characters of each sentence, cut to those around the word."""
     if not spans:
         return []
-    texts = [text for text, _, _ in spans]
+    texts, around = [text for text, _, _ in spans], _TOKENS_AROUND[target.kind]
     encoded = target.tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     result = []
     for ids, offsets, (text, start, end) in zip(
@@ -167,7 +167,7 @@ def _cut(
             at for at, (left, right) in enumerate(offsets) if right > left and right > first and left < end
         ]
         a, b = inside[0], inside[-1] + 1
-        result.append((ids[max(0, a - _TOKENS_AROUND) : a], ids[a:b], ids[b : b + _TOKENS_AROUND]))
+        result.append((ids[max(0, a - around) : a], ids[a:b], ids[b : b + around]))
     return result
 
 
