@@ -14,15 +14,16 @@ import torch
 from benchmarks.measures import candidates, interval
 from tests.teaching.invented import FOLDER, hypernyms, occurrences_of
 
-from rarewords import LanguageModel, WordLearner, WordVectors, approximate, teach
+from rarewords import LanguageModel, WordVectors, approximate, teach
 from rarewords.forget import taught_tokens
 from rarewords.mimic.masked import find_word
+from rarewords.models import DEFAULT_MODEL
 from rarewords.ota.settings import OtaSettings
 from rarewords.teaching.judge import Made
+from rarewords.teaching.learners import learner_for
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import Fold, Occurrence, Split
 from rarewords.teaching.target import HeldOut, held_out_sentences, scores_of_what_follows
-from rarewords.transport import Transport
 
 _RATES = (0.001, 0.005, 0.02)  # of the embeddings' mean distance from their mean
 _WORDS_AT_ONCE = 10
@@ -88,11 +89,11 @@ def peers(asked: argparse.Namespace) -> None:
 
 def _untrained(asked: argparse.Namespace) -> tuple[Asked, list[Way]]:
     kinds = hypernyms()
-    lm, reader = LanguageModel.from_pretrained(asked.model, kind="causal"), LanguageModel.from_pretrained()
-    sentences = _sentences(kinds)
+    lm, sentences = LanguageModel.from_pretrained(asked.model, kind="causal"), _sentences(kinds)
     start = time.perf_counter()
-    learner, transport = WordLearner.for_model(reader), Transport.fit(reader, lm)
-    made = learner.infer_each(list(sentences.items()))
+    maker, _ = learner_for(lm, None, DEFAULT_MODEL)
+    transport = maker.transport
+    made = maker.learner.infer_each(list(sentences.items()))
     ours = {one.word: transport(one.vector[None])[0] for one in made if one}
     seconds = (time.perf_counter() - start) / len(kinds)
     print(f"{transport.words} words in common, held-out cosine {transport.held_out_cosine:.3f}")

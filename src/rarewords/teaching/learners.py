@@ -5,7 +5,7 @@ For any other masked LM it is fitted on the text itself, on the words in it that
 the cache under the model's fingerprint and the key of the text.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from rarewords.transport import Transport
 # Two minutes for a model of 12 layers of 768 on two cores.
 FITTED_WORDS, FITTED_CONTEXTS = 1000, 3
 _FEWEST_WORDS = 300
+_LENGTH = 32  # tokens of a context that a reader reads for another model
 _TITLE = "Learner"
 
 Learner = WordLearner | AttentiveMimicking
@@ -73,6 +74,9 @@ def learner_for(
         return open_learner(lm, learner, store)
     reads = LanguageModel.from_pretrained(reader, device=str(lm.device))
     opened, name = open_learner(reads, learner, store)
+    if learner is None and isinstance(opened, WordLearner):
+        # The matrix between the models blurs more than a second reading and longer contexts would add.
+        opened = replace(opened, settings=replace(opened.settings, reading="masked", length=_LENGTH))
     return TransportedLearner(opened, reads, Transport.fit(reads, lm)), name
 
 
