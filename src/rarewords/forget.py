@@ -6,7 +6,7 @@ A document without any of these words gets the same tokens as before, so that it
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
@@ -23,6 +23,7 @@ from rarewords.files import read_json
 from rarewords.injection import inject, save_folder, unshare_bias
 from rarewords.models import load_pretrained, load_tokens, model_kind
 from rarewords.rules import own_normalizer, token_name, words_with_rules
+from rarewords.tokens import with_capital
 from rarewords.vectors import WordVectors
 
 REPORT = "teaching.json"
@@ -58,13 +59,9 @@ class TaughtWord:
 def taught_words(folder: str | Path) -> list[TaughtWord]:
     """The words that a folder was taught, in the order they were taught."""
     tokens = taught_tokens(*load_pretrained(folder, model_kind(folder)))
-    report = read_report(folder)
-    known = {
-        word["word"]: TaughtWord(word["word"], word["count"], word["verdict"], one["learner"])
-        for one in (*report.get("earlier", ()), report)
-        for word in one.get("words", ())
-    }
-    return [known.get(word, TaughtWord(word, 0, "not judged", "unknown")) for word in tokens]
+    known = _reported(read_report(folder))
+    own = (word for word in tokens if word not in _capitals(known, tokens))
+    return [known.get(word, TaughtWord(word, 0, "not judged", "unknown")) for word in own]
 
 
 def forget_everything(model: Any, tokenizer: Any) -> None:
@@ -93,7 +90,10 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
     for word in words:
         if word not in tokens:
             raise InputError(f"{folder} was not taught {word!r}; `rarewords words {folder}` lists its words")
-    left = {word: token for word, token in tokens.items() if word not in set(words)}
+    report = read_report(folder)
+    capitals = _capitals(_reported(report), tokens)
+    gone = {*words, *(form for form, word in capitals.items() if word in words)}
+    left = {word: token for word, token in tokens.items() if word not in gone}
     kept = [layer[list(left.values())].clone() for layer in _layers(model)]
     vectors = WordVectors(list(left), kept[0].float().cpu().numpy())
     forget_everything(model, tokenizer)
@@ -104,7 +104,7 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
         ).ids.values()
     for layer, rows in zip(_layers(model), kept, strict=True):
         layer[now] = rows
-    report = _without(read_report(folder), set(words))
+    report = _without(report, gone)
     name = report.get("model", Path(folder).resolve().name)
     card = model_card(
         name, vectors, dict.fromkeys(left, 0), predictable=False, slash=bool(beside), folder=folder
@@ -123,6 +123,20 @@ def _layers(model: Any) -> list[torch.Tensor]:
         getattr(output, "bias", None),
     ]
     return [layer for layer in found if layer is not None]
+
+
+def _capitals(known: Container[str], tokens: Iterable[str]) -> dict[str, str]:
+    """The tokens that a cased model got along with a word, such as ``Kumquat``, and their words."""
+    forms = {with_capital(word): word for word in tokens if word in known}
+    return {form: forms[form] for form in tokens if form in forms and form not in known}
+
+
+def _reported(report: dict[str, Any]) -> dict[str, TaughtWord]:
+    return {
+        word["word"]: TaughtWord(word["word"], word["count"], word["verdict"], one["learner"])
+        for one in (*report.get("earlier", ()), report)
+        for word in one.get("words", ())
+    }
 
 
 def _without(report: dict[str, Any], words: set[str]) -> dict[str, Any]:

@@ -50,6 +50,11 @@ class EncodedBlank:
         return EncodedBlank(ids, blank, self.word_start, self.word_start + len(middle))
 
 
+def with_capital(word: str) -> str:
+    """A word as it stands at the start of a sentence: ``kumquat -> Kumquat``."""
+    return word[:1].upper() + word[1:]
+
+
 class Tokens:
     """The pieces of words under a Hugging Face tokenizer.
 

@@ -1,16 +1,20 @@
 """Phrases and codes are words: found in the text, taught with one token each, matched whole."""
 
+from pathlib import Path
+
 import pytest
 from transformers import AutoTokenizer
 
 from rarewords.corpus.build import build
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.store import Store
+from rarewords.errors import InputError
+from rarewords.forget import forget, taught_words
 from rarewords.injection import inject
 from rarewords.lm import LanguageModel
 from rarewords.mimic.masked import find_word
+from rarewords.teaching.phrases import on_one_line, phrase_contexts
 from rarewords.teaching.settings import TeachSettings
-from rarewords.teaching.splits import phrase_contexts
 from rarewords.teaching.teach import teach
 from rarewords.vectors import WordVectors
 from tests.architectures import small_model
@@ -76,6 +80,23 @@ def test_phrases_and_codes_are_taught(text, lm, tmp_path):
     assert len(new) == 2
 
 
+def test_a_phrase_broken_over_two_lines_is_found(lm, tmp_path):
+    lines = [
+        "He had a deep\r\n  vein thrombosis of the leg.",
+        "It was a Deep vein\nthrombosis after surgery.",
+    ]
+    text = tmp_path / "text.txt"
+    text.write_text("\n".join([*lines, "A well runs deep", "", "vein thrombosis is written apart here."]))
+    with pytest.raises(InputError, match="does not contain it"):
+        teach([text], tmp_path / "none", words=["apart vein thrombosis"], model=lm, workers=1)
+    settings = TeachSettings(keep_all=True)
+    report = teach([text], tmp_path / "out", words=["deep vein thrombosis"], model=lm, settings=settings)
+    assert [(one.word, one.count) for one in report.words] == [("deep vein thrombosis", 2)]
+    whole = on_one_line([str(text)], ["deep vein thrombosis"], "text", tmp_path / "lines")
+    assert Path(whole[0]).read_text("utf-8").splitlines()[0] == "He had a deep vein thrombosis of the leg."
+    assert on_one_line([str(text)], ["nothing here"], "text", tmp_path / "more") == [str(text)]
+
+
 @pytest.mark.parametrize("architecture", ["bert", "roberta", "albert"])
 @pytest.mark.parametrize("slash", [True, False])
 def test_a_phrase_gets_one_token_in_every_family_of_tokenizers(architecture, slash):
@@ -121,3 +142,7 @@ def test_a_cased_model_knows_the_word_at_the_start_of_a_sentence(text, tmp_path)
     small, capital = taught.embeddings[[new[0][0], new[1][0]]]
     assert new[0] != new[1]
     assert small.tolist() == capital.tolist()
+    assert [one.word for one in taught_words(tmp_path / "out")] == words
+    assert forget(tmp_path / "out", ["thrombosis"], tmp_path / "fewer") == ["C++"]
+    fewer = LanguageModel.from_pretrained(tmp_path / "fewer").tokenizer
+    assert max(fewer("Thrombosis is a thrombosis").input_ids) < len(tokenizer)

@@ -72,7 +72,7 @@ def plan_teaching(
             lm = open_model(texts, Path(out), model, corpus, settings, device)
             given = None if learner is None else learner_for(lm, learner, reader)
         with stages.timed("corpus"):
-            store = open_store(texts, corpus, lm, settings, field, workers, stages)
+            store = open_store(texts, corpus, lm, settings, field, workers, stages, words)
         chosen = choose_words(store, lm.tokens, settings, words)
         fitting = fitting_passes(lm, store) if given is None else 0
         maker = (given or learner_for(lm, None, reader))[0]

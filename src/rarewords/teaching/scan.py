@@ -28,8 +28,8 @@ from rarewords.injection import unfit_words
 from rarewords.models import DEFAULT_MODEL, load_tokens, shown_name
 from rarewords.progress import progress
 from rarewords.teaching.clutter import clutter
+from rarewords.teaching.phrases import phrase_contexts
 from rarewords.teaching.settings import TeachSettings
-from rarewords.teaching.splits import phrase_contexts
 from rarewords.tokens import Tokens
 
 NO_WORDS = "the text holds no words; check the files, or use --rule any if it is not written in letters a-z"

@@ -6,12 +6,6 @@ No vector is judged on a context it was made from. For a word with n different c
 - 2 <= n <= 15: a quarter would be too few to judge by. The contexts are divided into four folds (or n); each
   is judged with a vector made from the others, and the vector that is taught is made from all;
 - n = 1: the word is taught without being judged, and the report says so.
-
-A phrase or a code is a word to the user and none to a store: it has contexts of ``deep``, ``vein`` and
-``thrombosis``, of ``c``, and of ``node`` and ``js``, but not of ``deep vein thrombosis``, ``C++`` or
-``Node.js``. The contexts of a phrase are those of its rarest word that hold all of it. A store samples at
-most 1,000 contexts of a word, so what is found, and the count of the phrase, is all there is unless its
-rarest word occurs more often.
 """
 
 from __future__ import annotations
@@ -20,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rarewords.corpus.store import Store
-from rarewords.corpus.text import words_of
-from rarewords.mimic.masked import Span, find_word
+from rarewords.teaching.phrases import phrase_contexts
 from rarewords.teaching.settings import TeachSettings
 
 _ENOUGH = 16
@@ -82,21 +75,6 @@ def split_words(store: Store, words: Mapping[str, int], settings: TeachSettings)
             found.setdefault(span[0], Occurrence(*span))
         splits.append(split_occurrences(word, count, list(found.values())[:wanted], settings))
     return splits
-
-
-def phrase_contexts(store: Store, phrase: str) -> list[Span]:
-    """The sentences of a store that hold a phrase or a code, each once, and its characters in them."""
-    lower_case = store.settings.lower_case
-    counts = {word: store.count(word) for word in words_of(phrase, lower_case=lower_case)}
-    if not counts or not all(counts.values()):
-        return []
-    rarest = min(counts, key=lambda word: (counts[word], word))
-    found = {}
-    for context in store.contexts(rarest):
-        place = find_word(phrase, context.sentence, lower_case=lower_case)
-        if place is not None:
-            found[context.sentence] = (context.sentence, *place)
-    return list(found.values())
 
 
 def split_occurrences(

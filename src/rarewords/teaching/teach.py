@@ -23,10 +23,11 @@ from rarewords.teaching.judge import Probed, probe_words
 from rarewords.teaching.learners import learner_for
 from rarewords.teaching.learning import learn
 from rarewords.teaching.outcome import Learned, Taught, teaching_card
+from rarewords.teaching.phrases import on_one_line, with_capitals
 from rarewords.teaching.scan import choose_words
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import split_words
-from rarewords.tokens import Tokens
+from rarewords.tokens import with_capital
 from rarewords.vectors import WordVectors
 
 
@@ -65,7 +66,7 @@ def teach(
     lm = open_model(texts, out, model, corpus, settings, device)
     given = None if learner is None else learner_for(lm, learner, reader)
     with work_beside(out, keep=keep_work) as stages:
-        store = open_store(texts, corpus, lm, settings, field, workers, stages)
+        store = open_store(texts, corpus, lm, settings, field, workers, stages, words)
         chosen = choose_words(store, lm.tokens, settings, words)
         message(f"Words: {len(chosen.counts):,} to teach, {len(chosen.refused):,} refused")
         maker, learner_name = given or learner_for(lm, None, reader, store)
@@ -136,6 +137,7 @@ def open_store(
     field: str,
     workers: int | None,
     stages: Stages,
+    words: Sequence[str] | None,
 ) -> Store:
     """The given store, or one made from the text in the work folder, with capitals as the model has them."""
     if corpus is not None:
@@ -145,6 +147,9 @@ def open_store(
         return store
     wanted = CorpusSettings(lower_case=lm.lower_case, words=settings.rule or "english")
     files = spool(texts, stages.path / "spool")
+    phrases = [word for word in words or () if len(word.split()) > 1]
+    if phrases:
+        files = on_one_line(files, phrases, field, stages.path / "lines")
     contents = sorted(source.digest() for source in find_sources(files, field))
     path = stages.path / f"store-{key_of(contents, wanted.to_dict())}"
     if not path.exists():
@@ -156,8 +161,8 @@ def open_store(
 def save_taught(lm: LanguageModel, vectors: WordVectors, taught: Taught) -> None:
     """Write the folder: each word in the way that it was judged best."""
     language_model, tokenizer = load_pretrained(lm.name, lm.kind)
-    forms = _with_capitals(vectors, lm.tokens, slash=taught.settings.slash)
-    capitals = {word[:1].upper() + word[1:]: word for word in vectors.words}
+    forms = with_capitals(vectors, lm.tokens, slash=taught.settings.slash)
+    capitals = {with_capital(word): word for word in vectors.words}
     replaced = [
         form for form in forms.words if (form if form in vectors else capitals[form]) in taught.replaced
     ]
@@ -182,15 +187,3 @@ def save_taught(lm: LanguageModel, vectors: WordVectors, taught: Taught) -> None
     report = {**taught.as_json(), "earlier": earlier}
     more = {REPORT: json.dumps(report, indent=1, ensure_ascii=False) + "\n"}
     save_folder(language_model, tokenizer, taught.folder, base=lm.name, card=card, more=more)
-
-
-def _with_capitals(vectors: WordVectors, tokens: Tokens, *, slash: bool) -> WordVectors:
-    """The vectors; a cased model needs one for ``Kumquat``, too, unless that has a token of its own."""
-    if tokens.lower_case:
-        return vectors
-    every = {word: word[:1].upper() + word[1:] for word in vectors.words}
-    new = {word: form for word, form in every.items() if form not in vectors and len(tokens.pieces(form)) > 1}
-    unfit = unfit_words(tokens.tokenizer, [*vectors.words, *new.values()], slash=slash)
-    words = [word for word, form in new.items() if form not in unfit]
-    forms = [new[word] for word in words]
-    return vectors.merge(WordVectors(forms, vectors.subset(words).matrix)) if words else vectors
