@@ -14,10 +14,12 @@ from rarewords.injection import inject
 from rarewords.lm import LanguageModel
 from rarewords.mimic.masked import find_word
 from rarewords.teaching.phrases import on_one_line, phrase_contexts
+from rarewords.teaching.scan import scan
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.teach import teach
 from rarewords.vectors import WordVectors
 from tests.architectures import small_model
+from tests.cli.run import rarewords
 
 TEXT = """
 A deep vein thrombosis of the leg may follow a long flight without any movement.
@@ -32,6 +34,8 @@ A page written with Node.js runs the same language as the browser.
 Every node of the network sends a message to the next one.
 They moved the old server to Node.js in the spring and were content.
 """
+NAMES, DAYS = ["man", "woman", "boy", "girl", "nurse"], ["monday", "tuesday", "friday", "sunday", "year"]
+VERBS = ["follow", "trouble", "stop", "reach", "hurt"]
 PHRASES = ["deep vein  thrombosis", "C++", "Node.js"]
 
 
@@ -63,6 +67,23 @@ def test_a_phrase_is_matched_whole_and_across_any_white_space():
     assert find_word("vein thrombosis", "deep vein\n thrombosis", lower_case=True) == (5, 21)
     assert find_word("c++", "in C++11", lower_case=True) is None
     assert find_word("node.js", "anode.js", lower_case=True) is None
+
+
+def test_a_scan_finds_fixed_phrases_of_rare_words(tmp_path):
+    text = tmp_path / "text.txt"
+    others = list(zip(NAMES, DAYS, VERBS, strict=True))
+    fixed = [f"The {name} had a deep vein thrombosis last {day}." for name, day, _ in others]
+    loose = [f"A thrombosis may {verb} the {name} on {day}." for name, day, verb in others]
+    near = [f"Shortness of breath {verb} him, deep water, vein." for verb in VERBS]
+    text.write_text("\n".join([*fixed, *loose, *near]), "utf-8")
+    assert scan([text], workers=1).phrases == ()
+    found = scan([text], phrases=True, workers=1).phrases
+    assert {one.phrase: one.count for one in found} == {"deep vein thrombosis": 5, "shortness of breath": 5}
+    assert 0.6 < found[0].npmi < found[1].npmi <= 1
+    words = tmp_path / "words.txt"
+    shown = rarewords("-q", "scan", text, "--phrases", "--ask", 0, "--workers", 1, "--out", words).stdout
+    assert "Fixed phrases: deep vein thrombosis (5), shortness of breath (5)\n" in shown
+    assert "shortness of breath\t5\n" in words.read_text("utf-8")
 
 
 def test_phrases_and_codes_are_taught(text, lm, tmp_path):

@@ -27,6 +27,9 @@ def scan(
     ask: Annotated[
         int, typer.Option(min=0, metavar="N", help="Ask the model about the first N words; 0 is quickest.")
     ] = 20,
+    phrases: Annotated[
+        bool, typer.Option("--phrases", help="Find fixed phrases of these words too: shortness of breath.")
+    ] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a words file for `teach`.")] = None,
     field: options.Field = "text",
     workers: options.Workers = None,
@@ -53,6 +56,7 @@ def scan(
         min_count=min_count,
         top=top if top or everything else _ON_SCREEN,
         ask=ask,
+        phrases=phrases,
         device=device,
         field=field,
         workers=workers,
@@ -60,6 +64,7 @@ def scan(
     if out is not None:
         # A word that loses nothing gains nothing from teaching.
         lines = [f"{word.word}\t{word.count}\n" for word in found.missing if word.gain > 0]
+        lines += [f"{one.phrase}\t{one.count}\n" for one in found.phrases]
         with whole_file(out) as temporary:
             temporary.write_text("".join(lines), "utf-8")
     if as_json:
@@ -85,3 +90,6 @@ def scan(
         need = "" if word.need is None else f"{word.need:.2f}"
         answers, pieces = ", ".join(word.answers), " ".join(word.pieces)
         typer.echo(f"{word.word:<{width}}  {word.count:>9,}  {need:>4}  {answers:<36}  {pieces}")
+    if phrases:
+        names = ", ".join(f"{one.phrase} ({one.count:,})" for one in found.phrases)
+        typer.echo(f"Fixed phrases: {names or 'none'}")

@@ -21,6 +21,7 @@ from rarewords.errors import InputError
 from rarewords.lm import LanguageModel, Query
 from rarewords.probe.dataset import RELATIONS, Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
+from rarewords.teaching.clutter import FUNCTION_WORDS
 from rarewords.teaching.splits import Occurrence, Split
 from rarewords.tokens import WORD_SLOT
 from rarewords.vectors import WordVectors
@@ -29,19 +30,6 @@ from rarewords.vectors import WordVectors
 _NEIGHBOUR = re.compile(r"(?<![\w'’-])[^\W\d_]{3,}(?![\w'’-])")
 # Text further away says little about the word and costs time.
 _CHARACTERS_AROUND = 160
-# English words that go with any word and say nothing about it.
-_NOT_CONTENT = """
-    about above after again against all also although always among and another any are around because been
-    before being below between both but can cannot could did does doing done down during each either else
-    even ever every few first for from further had has have having her here hers herself him himself his how
-    however into its itself just last least less like made make many may might more most much must near
-    neither never next nor not now off often once one only other others our ours out over own per perhaps
-    quite rather same several shall she should since some still such than that the their theirs them
-    themselves then there these they this those though three through thus too toward towards two under until
-    upon use used using usually very was were what when where whether which while who whom whose why will
-    with within without would yet you your yours
-"""
-_FUNCTION_WORDS = frozenset(_NOT_CONTENT.split())
 # Below, a word is left alone; above the second, its verdict is "better".
 WORSE, BETTER = 0.7, 0.85
 _MOST_ERRORS = 4.0
@@ -167,7 +155,7 @@ def mask_neighbours(lm: LanguageModel, occurrence: Occurrence, most: int) -> lis
     for match in _NEIGHBOUR.finditer(text):
         name = match.group().lower() if lm.lower_case else match.group()
         token = lm.whole_words.get(name)
-        if token is None or name.lower() in _FUNCTION_WORDS or name.lower() == word:
+        if token is None or name.lower() in FUNCTION_WORDS or name.lower() == word:
             continue
         distance = start - match.end() if match.start() < start else match.start() - end
         if distance >= 0:

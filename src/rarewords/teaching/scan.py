@@ -22,12 +22,14 @@ import numpy as np
 
 from rarewords.corpus.build import build
 from rarewords.corpus.settings import CorpusSettings, WordRule
+from rarewords.corpus.sources import find_sources, spool
 from rarewords.corpus.store import Store
 from rarewords.errors import HopelessError, InputError
 from rarewords.injection import unfit_words
 from rarewords.models import DEFAULT_MODEL, load_tokens, shown_name
 from rarewords.progress import progress
 from rarewords.teaching.clutter import clutter
+from rarewords.teaching.collocations import Phrase, fixed_phrases
 from rarewords.teaching.phrases import phrase_contexts
 from rarewords.teaching.settings import TeachSettings
 from rarewords.tokens import Tokens
@@ -35,6 +37,7 @@ from rarewords.tokens import Tokens
 NO_WORDS = "the text holds no words; check the files, or use --rule any if it is not written in letters a-z"
 _WORDS_AT_ONCE, _CHECKED_AT_ONCE = 4096, 512
 _CONTEXTS = 16  # kept per word for a scan
+_FEWEST_PHRASES = 4  # occurrences below which two words may stand together by chance
 _COMPONENT = re.compile(r"[^.\-]+")
 
 
@@ -71,6 +74,7 @@ class Scan:
     :param missing: the first ``top`` of these, the largest gain first, without clutter.
     :param passed_over: the clutter met on the way to them, and why it is.
     :param left_out: distinct words that the rule leaves out of all of these.
+    :param phrases: fixed phrases with a missing word, the most frequent first, if asked for.
     """
 
     model: str
@@ -82,6 +86,7 @@ class Scan:
     missing: tuple[MissingWord, ...]
     passed_over: dict[str, str]
     left_out: int
+    phrases: tuple[Phrase, ...] = ()
 
 
 def scan(
@@ -92,6 +97,7 @@ def scan(
     min_count: int = 1,
     top: int | None = None,
     ask: int = 0,
+    phrases: bool = False,
     device: str = "auto",
     field: str = "text",
     workers: int | None = None,
@@ -102,11 +108,13 @@ def scan(
     :param rule: what counts as a word: ``english`` (letters a-z, ``.`` and ``-``) or ``any`` script.
     :param top: list at most this many words.
     :param ask: ask the model about the first N words; without it the model is not loaded.
+    :param phrases: find fixed phrases of the missing words as well, which takes a second pass over the text.
     """
     tokens = load_tokens(model)
     settings = CorpusSettings(lower_case=tokens.lower_case, words=rule, contexts=_CONTEXTS)
     with TemporaryDirectory() as folder:
-        store = build(texts, Path(folder) / "store", settings, field=field, workers=workers)
+        files = spool(texts, Path(folder) / "spool")
+        store = build(files, Path(folder) / "store", settings, field=field, workers=workers)
         names, counts = store.counts()
         if not names:
             raise InputError(NO_WORDS)
@@ -120,6 +128,15 @@ def scan(
 
             read = with_need(model, device, store, chosen[:ask])
             chosen = sorted(read, key=_order) + chosen[ask:]
+        fixed: list[Phrase] = []
+        if phrases:
+            fixed = fixed_phrases(
+                find_sources(files, field),
+                {word.word for word in missing},
+                dict(zip(names, counts.tolist(), strict=True)),
+                min_count=max(min_count, _FEWEST_PHRASES),
+                lower_case=tokens.lower_case,
+            )
         return Scan(
             model=shown_name(model),
             words=len(names),
@@ -130,6 +147,7 @@ def scan(
             missing=tuple(chosen),
             passed_over=passed_over,
             left_out=store.words.rows - len(names),
+            phrases=tuple(fixed[:top]),
         )
 
 
