@@ -1,8 +1,20 @@
 """Progress on stderr: lines where there is no terminal, and one bar for work inside other work."""
 
+import re
+import time
+from contextlib import redirect_stderr
+from itertools import pairwise
+from types import SimpleNamespace
+
 import pytest
 
-from rarewords import progress
+from rarewords import WordLearner, progress
+from rarewords.corpus.build import build
+from rarewords.corpus.sources import cut, find_sources
+from rarewords.teaching.settings import TeachSettings
+from rarewords.teaching.teach import teach
+from tests.architectures import DATA
+from tests.teaching.invented import hypernyms, sentences_of
 
 
 @pytest.fixture(autouse=True)
@@ -52,3 +64,81 @@ def test_silent_unless_asked(capsys):
         bar.advance(1)
     progress.message("nothing")
     assert capsys.readouterr().err == ""
+
+
+def test_the_time_left_goes_by_the_work_inside(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now))
+    with progress.progress("Learning", 4, "words", passes=100) as bar:
+        with progress.progress("Reading", 20, "contexts") as inner:
+            inner.advance(10)
+        assert bar.share == pytest.approx(0.1)
+        with progress.progress("Counting") as inner:  # it knows no end, so it says nothing about the whole
+            inner.advance(10)
+        assert bar.share == pytest.approx(0.1)
+        bar.advance(1, passes=40)  # a word was dearer than it seemed, and so are the others
+        assert bar.share == pytest.approx(0.4)
+        with progress.progress("Reading", 20, "contexts") as inner:
+            inner.advance(5)
+        assert bar.share == pytest.approx(0.6)
+
+
+class Screen:
+    """A terminal that notes when it is written to, by the time that this process has computed."""
+
+    def __init__(self):
+        self.written = [(time.process_time(), "")]
+
+    def write(self, text):
+        self.written.append((time.process_time(), text))
+
+    def flush(self):
+        pass
+
+    def isatty(self):
+        return True
+
+    def gaps(self):
+        times = [at for at, _ in self.written]
+        return [later - earlier for earlier, later in pairwise(times)]
+
+    def estimates(self, title):
+        """The durations expected, as shares of the true one, each with its place in the work, from 0 to 1."""
+        own = [(at, text) for at, text in self.written if title in text]
+        start, total = own[0][0], own[-1][0] - own[0][0]
+        for at, text in own:
+            left = re.search(r"(\d+) s left", text)
+            if left:
+                yield (at - start) / total, (at - start + int(left[1])) / total
+
+
+def check(monkeypatch, title, work):
+    """Progress moves every two seconds, and after a tenth of the work its duration is known within 30 %."""
+    # By the time computed: another process on the same core changes nothing.
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=time.process_time))
+    with redirect_stderr(Screen()) as screen:
+        work()
+    assert max(screen.gaps()) < 2
+    later = [expected for place, expected in screen.estimates(title) if place >= 0.1]
+    assert len(later) > 5
+    assert later[0] == pytest.approx(1, abs=0.3)
+
+
+def test_the_progress_of_teaching(lm, tmp_path, monkeypatch):
+    words = list(hypernyms())[:20]
+    text = tmp_path / "text.txt"
+    text.write_text(sentences_of(*words, most=8), "utf-8")
+    given = {"words": words, "model": lm, "settings": TeachSettings(keep_all=True), "workers": 1}
+    check(monkeypatch, "Learning and judging", lambda: teach([text], tmp_path / "out", **given))
+
+
+def test_the_progress_of_fitting(lm, tmp_path, monkeypatch):
+    store = build([DATA / "wikipedia.txt.gz"], tmp_path / "store", workers=1)
+    check(monkeypatch, "Reading", lambda: WordLearner.fit(lm, store, words=100, contexts=4, min_count=4))
+
+
+def test_a_short_text_is_read_in_small_pieces_and_a_long_one_is_not(tmp_path):
+    for size, pieces in ((100, 1), (16 << 20, 16), (100 << 20, 32), (800 << 20, 100)):
+        with (tmp_path / "text.txt").open("wb") as stream:
+            stream.truncate(size)
+        assert len(cut(find_sources([tmp_path / "text.txt"]), 1)) == pieces

@@ -7,6 +7,7 @@ how a sequence becomes hidden states. Through ``inputs_embeds`` a word may be it
 from __future__ import annotations
 
 import hashlib
+import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -337,12 +338,10 @@ def _find_head(model: Any) -> tuple[nn.Module, ...] | None:
 
 
 def batches_by_length(lengths: Sequence[int], tokens_per_batch: int) -> list[list[int]]:
-    """Batches of indices, each of one length and at most ``tokens_per_batch`` tokens, short ones first."""
+    """Batches of indices of one length, at most ``tokens_per_batch`` tokens; mixed, for an even pace."""
     groups: dict[int, list[int]] = {}
     for index, length in enumerate(lengths):
         groups.setdefault(length, []).append(index)
-    batches = []
-    for length in sorted(groups):
-        size = max(1, tokens_per_batch // length)
-        batches += [groups[length][i : i + size] for i in range(0, len(groups[length]), size)]
-    return batches
+    sizes = {length: max(1, tokens_per_batch // length) for length in groups}
+    batches = [own[i : i + sizes[n]] for n, own in groups.items() for i in range(0, len(own), sizes[n])]
+    return random.Random(0).sample(batches, len(batches))

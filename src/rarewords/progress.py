@@ -23,16 +23,31 @@ class Bar:
     """What long work reports to.
 
     :param outer: the work that this work is a part of; its line shows this one's progress as a note.
+    :param passes: how much the work inside will count, about. The time left then goes by that: it is known
+        before the first unit is done, and units may differ in cost.
     """
 
-    def __init__(self, title: str, total: float | None, unit: str, outer: Bar | None = None) -> None:
+    def __init__(
+        self,
+        title: str,
+        total: float | None,
+        unit: str,
+        outer: Bar | None = None,
+        passes: float | None = None,
+    ) -> None:
         self._title, self._total, self._unit, self._outer = title, total, f" {unit}" if unit else "", outer
         self._done, self._note, self._spoken = 0.0, "", False
+        self._passes, self._passed, self._inside, self._pace = passes, 0.0, 0.0, 1.0
         self._started = self._printed = time.monotonic()
 
-    def advance(self, amount: float = 1.0) -> None:
-        """Say that ``amount`` more units are done."""
+    def advance(self, amount: float = 1.0, passes: float = 0.0) -> None:
+        """Say that ``amount`` more units are done, which were ``passes`` of those expected."""
         self._done += amount
+        if passes:
+            self._pace = passes / self._inside if self._inside else self._pace
+            self._passed, self._inside = self._passed + passes, 0.0
+        if self._outer is not None and self._total:
+            self._outer._inside += amount
         self._show()
 
     def note(self, text: str) -> None:
@@ -62,17 +77,25 @@ class Bar:
         self._printed, self._spoken = time.monotonic(), True
         seconds = self._printed - self._started
         rate = self._done / seconds if seconds > 0 else 0.0
-        parts = [f"{self._title}: {self._amount()}", f"{rate:,.1f}{self._unit}/s"]
+        parts = [f"{self._title}: {self._amount()}", *([f"{rate:,.1f}{self._unit}/s"] if rate else [])]
+        share = self.share
         if final:
             parts.append(f"{duration(seconds)} in all")
-        elif self._total and rate > 0:
-            parts.append(f"{duration((self._total - self._done) / rate)} left")
+        elif share:
+            parts.append(f"{duration(seconds / share - seconds)} left")
         line = ", ".join([*parts, *([self._note] if self._note else [])])
         if sys.stderr.isatty():
             width = shutil.get_terminal_size().columns - 1
             print(f"\r\x1b[K{line[:width]}", end="\n" if final else "", file=sys.stderr, flush=True)
         else:
             print(line, file=sys.stderr, flush=True)
+
+    @property
+    def share(self) -> float:
+        """How much of the work is done, about, from 0 to 1."""
+        if self._passes:
+            return min(1.0, (self._passed + self._pace * self._inside) / self._passes)
+        return self._done / self._total if self._total else 0.0
 
     def _amount(self) -> str:
         of = f" of {self._total:,.0f}" if self._total else ""
@@ -93,13 +116,15 @@ def message(text: str) -> None:
 
 
 @contextmanager
-def progress(title: str, total: float | None = None, unit: str = "") -> Iterator[Bar]:
-    """Show the progress of a block of work.
+def progress(
+    title: str, total: float | None = None, unit: str = "", passes: float | None = None
+) -> Iterator[Bar]:
+    """Show the progress of a block of work; ``passes`` is explained at :class:`Bar`.
 
     >>> with progress("Counting", total=259, unit="MB") as bar:
     ...     bar.advance(10)
     """
-    bar = Bar(title, total, unit, _shown[0] if _shown else None)
+    bar = Bar(title, total, unit, _shown[0] if _shown else None, passes)
     _shown.append(bar)
     try:
         yield bar

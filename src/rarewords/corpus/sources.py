@@ -20,6 +20,7 @@ Format = Literal["text", "jsonl", "csv", "tsv", "parquet"]
 Compression = Literal["", "gz", "bz2", "xz", "zst"]
 
 SHARD_BYTES = 8 << 20
+_SMALL_SHARD, _SMALL_SHARDS = 1 << 20, 32  # a shorter text is cut finer, so that progress moves
 
 _FORMATS: dict[str, Format] = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
@@ -81,7 +82,7 @@ def cut(sources: Sequence[Source], workers: int) -> list[Shard]:
     shards: list[Shard] = []
     for source in sources:
         if source.format in ("text", "jsonl") and not source.compression:
-            pieces = max(1, round(source.size / SHARD_BYTES))
+            pieces = max(1, round(source.size / SHARD_BYTES), min(source.size // _SMALL_SHARD, _SMALL_SHARDS))
             edges = [source.size * piece // pieces for piece in range(pieces + 1)]
             shards += [Shard(source, a, b) for a, b in pairwise(edges) if b > a]
         else:

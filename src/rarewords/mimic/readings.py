@@ -23,7 +23,7 @@ from torch import Tensor
 from rarewords.corpus.store import Store
 from rarewords.engine import Engine, LocalEngine, in_threads, one_thread
 from rarewords.errors import InputError
-from rarewords.lm import LanguageModel
+from rarewords.lm import LanguageModel, batches_by_length
 from rarewords.mimic.masked import MaskedContexts, contexts_of_words
 from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
@@ -134,18 +134,14 @@ def batches(lm: LanguageModel, contexts: MaskedContexts) -> Iterator[tuple[Tenso
 
     *Shapes:* (batch,), (batch, length), (batch,)
     """
-    lengths = np.array([len(row) for row in contexts.rows], dtype=np.int64)
-    order = np.argsort(lengths, kind="stable")
     budget = _TOKENS_ON_CPU if lm.device.type == "cpu" else _TOKENS_ON_GPU
-    for group in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1) if len(order) else []:
-        size = max(1, budget // int(lengths[group[0]]))
-        for first in range(0, len(group), size):
-            part = group[first : first + size]
-            ids = np.stack([contexts.rows[at] for at in part.tolist()]).astype(np.int64)
-            numbers, rows, blank = (
-                torch.from_numpy(one).to(lm.device) for one in (part, ids, contexts.blank[part])
-            )
-            yield numbers, rows, blank
+    for batch in batches_by_length([len(row) for row in contexts.rows], budget):
+        part = np.array(batch)
+        ids = np.stack([contexts.rows[at] for at in batch]).astype(np.int64)
+        numbers, rows, blank = (
+            torch.from_numpy(one).to(lm.device) for one in (part, ids, contexts.blank[part])
+        )
+        yield numbers, rows, blank
 
 
 def pool(readings: Tensor, counts: np.ndarray, none: Tensor) -> Tensor:
@@ -185,10 +181,10 @@ def read_store(
     model = lm if engine is None else ModelReference.of(lm, engine)
     task = partial(_read_chunk, model, store.path.resolve(), reading, contexts, length, stages)
     parts: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-    with progress("Reading", total=len(words), unit="words") as bar:
+    with progress("Reading", len(words), "words", passes=len(words) * contexts) as bar:
         for number, part in (engine or LocalEngine(1)).map(task, chunks):
             parts[number] = part
-            bar.advance(len(chunks[number]))
+            bar.advance(len(chunks[number]), passes=len(chunks[number]) * contexts)
     readings, counts = zip(*(parts[number] for number in sorted(parts)), strict=True)
     return torch.from_numpy(np.concatenate(readings)).to(lm.device), np.concatenate(counts)
 

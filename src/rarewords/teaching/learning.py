@@ -47,7 +47,12 @@ def learn(
     """Make a vector for each word and judge it."""
     learned: list[Learned] = []
     rows: dict[str, np.ndarray] = {}
-    with progress("Learning and judging", total=len(splits), unit="words") as bar:
+    readings = 2 if isinstance(learner, WordLearner) and learner.settings.reading == "both" else 1
+    costs = [
+        readings * len(one.contexts) + 2 * settings.neighbours * sum(len(fold.held_out) for fold in one.folds)
+        for one in splits
+    ]
+    with progress("Learning and judging", len(splits), "words", passes=sum(costs)) as bar:
         size = WORDS_PER_PART if lm.device.type == "cpu" else _WORDS_PER_PART_ON_GPU
         for start in range(0, len(splits), size):
             part = splits[start : start + size]
@@ -57,7 +62,7 @@ def learn(
             judged = stages.json("judged", key, partial(_judge, lm, learner, made, settings))
             learned += [from_json(Learned, one) for one in judged]
             rows |= {one.split.word: one.vector for one in made}
-            bar.advance(len(part))
+            bar.advance(len(part), passes=sum(costs[start : start + size]))
     matrix = np.stack(list(rows.values())) if rows else np.zeros((0, lm.dim), np.float32)
     refused = {split.word: _NOTHING for split in splits if split.word not in rows}
     return Lessons(tuple(learned), WordVectors(rows, matrix), refused)
