@@ -2,13 +2,15 @@
 
     PYTHONPATH=src python benchmarks/judge.py collect --model M --corpus STORE --set dev --words N --out FILE
     PYTHONPATH=src python benchmarks/judge.py fit --fit FILES --test FILES
+    PYTHONPATH=src python benchmarks/judge.py approach FILES
 
 `collect` takes keywords of WNLaMPro that the model splits and the store has (rare, medium and frequent in
 turn), learns each from at most 4, 8, 16 or 32 contexts, judges it as `teach` does, and asks WNLaMPro with its
 pieces and with pieces and vector. Each line of the file has a word, its signs and its reciprocal ranks before
 and after. A word of both sets is left out. `fit` fits the logistic rule on some of these files and reports,
 for each other file, the area under the curve for the sign of the change (words that do not change count
-neither way), beside the rule of before (held-out gain), and what the taught words gain and lose.
+neither way), beside the rule of before (held-out gain), and what the taught words gain and lose. `approach`
+shows the change of words by how much nearer the answers about them come to their vectors.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ CONTEXTS = (4, 8, 16, 32)
 _AT_ONCE = 12
 _PENALTY = 5.0  # of the squared weights of signs in units of their deviation
 _SAME = 1e-9
+_APPROACHES = ((-1, 0), (0, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 1))
 
 
 def main() -> None:
@@ -56,6 +59,9 @@ def main() -> None:
     fitting.add_argument("--fit", type=Path, nargs="+", required=True)
     fitting.add_argument("--test", type=Path, nargs="*", default=[])
     fitting.set_defaults(run=fit)
+    showing = commands.add_parser("approach")
+    showing.add_argument("files", type=Path, nargs="+")
+    showing.set_defaults(run=approach)
     chosen = parser.parse_args()
     chosen.run(chosen)
 
@@ -144,6 +150,18 @@ def fit(chosen: argparse.Namespace) -> None:
 
 def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def approach(chosen: argparse.Namespace) -> None:
+    rows = []
+    for path in chosen.files:
+        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        near, change = np.array([line["signs"]["approach"] for line in lines]), changes(lines)
+        inside = [(near >= low) & (near < high) for low, high in _APPROACHES]
+        cells = [f"{figure(change[one].mean())} ({one.sum()})" if one.any() else "" for one in inside]
+        rows.append([path.stem, *cells])
+    heads = [f"{low:.2f} to {high:.2f}" for low, high in _APPROACHES]
+    print(markdown_table(["change of the MRR (words)", *heads], rows))
 
 
 def values(lines: list[dict[str, Any]]) -> np.ndarray:

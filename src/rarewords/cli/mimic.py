@@ -33,6 +33,10 @@ def fit(
     model: options.Model = "default",
     contexts: Annotated[int, typer.Option(min=1, help="Read at most N contexts per word.", metavar="N")] = 16,
     min_count: Annotated[int, typer.Option(min=1, help="Learn from words that occur N times.")] = 50,
+    plan: Annotated[
+        bool,
+        typer.Option("--plan", help="Say how many words there are and how long it would take; do nothing."),
+    ] = False,
     settings: options.SettingsFile = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
@@ -54,6 +58,9 @@ def fit(
 
     require_free(out)
     chosen, store = options.read_settings(settings, LearnerSettings), Store.open(corpus)
+    if plan:
+        _plan_fit(corpus, model, contexts, min_count, seed, device, as_json)
+        return
     lm = LanguageModel.from_pretrained(model, device=device)
     learner = WordLearner.fit(
         lm, store, chosen, contexts=contexts, min_count=min_count, seed=seed, stages=_readings_beside(store)
@@ -65,6 +72,20 @@ def fit(
         options.print_json({"folder": str(out), **vars(fitted)})
     else:
         typer.echo(f"{out}: fitted on {fitted.words:,} words, held-out cosine {fitted.held_out_cosine:.3f}")
+
+
+def _plan_fit(
+    corpus: Path, model: str, contexts: int, min_count: int, seed: int, device: str, as_json: bool
+) -> None:
+    from rarewords.cli.teach import print_seconds
+    from rarewords.teaching.plan import plan_fitting
+
+    found = plan_fitting(corpus, model, contexts=contexts, min_count=min_count, seed=seed, device=device)
+    if as_json:
+        options.print_json(found.as_json())
+        return
+    typer.echo(f"Would fit {found.model} on {found.words:,} words, {found.contexts} contexts each")
+    print_seconds(found)
 
 
 @app.command()

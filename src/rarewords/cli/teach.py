@@ -12,7 +12,7 @@ from rarewords.cli import options
 
 if TYPE_CHECKING:
     from rarewords.teaching.outcome import Taught
-    from rarewords.teaching.plan import Plan
+    from rarewords.teaching.plan import Plan, Timetable
 
 _SHOWN = 10
 
@@ -149,12 +149,17 @@ def _print_taught(taught: Taught) -> None:
 
 
 def _print_plan(plan: Plan) -> None:
-    from rarewords.progress import duration
-
     names = ", ".join(list(plan.words)[:_SHOWN])
     more = f" and {len(plan.words) - _SHOWN:,} more" if len(plan.words) > _SHOWN else ""
     typer.echo(f"Would teach {plan.model} {len(plan.words):,} words: {names}{more}")
     _print_refused("Would not teach", plan.refused)
+    print_seconds(plan)
+
+
+def print_seconds(plan: Timetable) -> None:
+    """Print how long each stage of a plan would take."""
+    from rarewords.progress import duration
+
     for stage, seconds in {**plan.seconds, "in all, about": plan.total_seconds}.items():
         typer.echo(f"  {stage:<22} {duration(seconds):>12}")
 

@@ -38,7 +38,7 @@ from rarewords.mimic.spelling import Spelling
 from rarewords.stages import Stages, key_of
 from rarewords.vectors import WordVectors
 
-_FEWEST_WORDS = 20  # for a fit
+_FEWEST_WORDS, MOST_WORDS = 20, 15_000  # for a fit
 _NOTHING = "no sentence and no known word that resembles it; give sentences that contain it"
 
 
@@ -175,7 +175,7 @@ class WordLearner:
         store: Store,
         settings: LearnerSettings | None = None,
         *,
-        words: int = 15_000,
+        words: int = MOST_WORDS,
         contexts: int = 16,
         min_count: int = 50,
         leave_out: Sequence[str] = (),

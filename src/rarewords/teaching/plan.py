@@ -1,42 +1,39 @@
-"""What teaching would do with a text, and how long it would take on this machine.
+"""What teaching or fitting would do with a text, and how long it would take on this machine.
 
-The text is read as for teaching, into a store that is not kept. Some words are learned and judged with the
-real model, and the time they take is extrapolated by the number of contexts that the model reads.
+For teaching, the text is read into a store that is not kept. Some words are learned and judged, or fitted on,
+with the real model, and the time they take is extrapolated by the number of contexts that the model reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from rarewords.corpus.store import Store
 from rarewords.lm import LanguageModel
+from rarewords.mimic.learner import MOST_WORDS, WordLearner, usable_words
 from rarewords.models import DEFAULT_MODEL, shown_name
 from rarewords.stages import Stages
 from rarewords.teaching.learners import fitting_passes, learner_for
 from rarewords.teaching.learning import learn
+from rarewords.teaching.need import LOOKED_AT, approaches
 from rarewords.teaching.scan import choose_words
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import passes, split_words
 from rarewords.teaching.teach import open_model, open_store
 
 _TIMED_WORDS = 8  # fewer would be computed in smaller batches than when teaching
+_FITTED_WORDS = 64
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What would be taught, and the seconds each stage would take.
-
-    :param words: words to teach with their counts in the text.
-    :param refused: words that would not be taught, and why.
-    """
+class Timetable:
+    """The seconds that each stage would take with a model."""
 
     model: str
-    settings: TeachSettings
-    words: dict[str, int]
-    refused: dict[str, str]
     seconds: dict[str, float]
 
     @property
@@ -48,6 +45,51 @@ class Plan:
         """Plain values for ``--json``."""
         rounded = {stage: round(seconds, 2) for stage, seconds in self.seconds.items()}
         return {**asdict(self), "seconds": rounded, "total_seconds": round(self.total_seconds, 2)}
+
+
+@dataclass(frozen=True)
+class Plan(Timetable):
+    """What would be taught, and how long it would take.
+
+    :param words: words to teach with their counts in the text.
+    :param refused: words that would not be taught, and why.
+    """
+
+    settings: TeachSettings
+    words: dict[str, int]
+    refused: dict[str, str]
+
+
+@dataclass(frozen=True)
+class FitPlan(Timetable):
+    """How many words a learner would be fitted on, with how many contexts each, and how long it takes."""
+
+    words: int
+    contexts: int
+
+
+def plan_fitting(
+    corpus: str | Path,
+    model: str,
+    *,
+    contexts: int = 16,
+    min_count: int = 50,
+    seed: int = 0,
+    device: str = "auto",
+) -> FitPlan:
+    """Fit on a few words and time them; nothing is kept. The arguments are those of ``mimic fit``."""
+    stages = Stages(Path())
+    with stages.timed("loading"):
+        store, lm = Store.open(corpus), LanguageModel.from_pretrained(model, device=device)
+    with stages.timed("reading"):
+        fitted = WordLearner.fit(
+            lm, store, words=_FITTED_WORDS, contexts=contexts, min_count=min_count, seed=seed
+        ).fitted
+    assert fitted is not None
+    words = min(len(usable_words(lm, store, min_count, ())), MOST_WORDS)
+    took = {title: cost.seconds for title, cost in stages.costs.items()}
+    took["reading"] *= words / fitted.words
+    return FitPlan(shown_name(lm.name), took, words, contexts)
 
 
 def plan_teaching(
@@ -73,13 +115,17 @@ def plan_teaching(
             given = None if learner is None else learner_for(lm, learner, reader)
         with stages.timed("corpus"):
             store = open_store(texts, corpus, lm, settings, field, workers, stages, words)
-        chosen = choose_words(store, lm.tokens, settings, words)
+        found = choose_words(store, lm.tokens, settings, words, times=LOOKED_AT)
+        chosen = replace(found, counts=dict(list(found.counts.items())[: settings.top]))
         fitting = fitting_passes(lm, store) if given is None else 0
         maker = (given or learner_for(lm, None, reader))[0]
         read = {word: passes(count, settings) for word, count in chosen.counts.items()}
         timed = dict(list(chosen.counts.items())[:: max(1, len(read) // _TIMED_WORDS)][:_TIMED_WORDS])
         splits = split_words(store, timed, settings)
         learn(lm, maker, splits[:1], settings, Stages(Path(folder) / "warming up"))  # the first is slower
+        with stages.timed("looking"):
+            if words is None and isinstance(maker, WordLearner):
+                approaches(lm, maker, store, list(timed), slash=settings.slash)
         with stages.timed("learning"):
             learn(lm, maker, splits, settings, Stages(Path(folder) / "learning"))
     took = {title: cost.seconds for title, cost in stages.costs.items()}
@@ -87,8 +133,9 @@ def plan_teaching(
     seconds = {
         "loading": took["loading"],
         "corpus": took["corpus"],
+        **({"looking at words": took["looking"] / len(timed) * len(found.counts)} if words is None else {}),
         **({"fitting a learner": pace * fitting} if fitting else {}),
         "vectors and judgement": pace * sum(read.values()),
         "saving": took["loading"],  # the model is loaded once more, and written
     }
-    return Plan(shown_name(lm.name), settings, chosen.counts, chosen.refused, seconds)
+    return Plan(shown_name(lm.name), seconds, settings, chosen.counts, chosen.refused)

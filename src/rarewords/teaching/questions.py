@@ -27,19 +27,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from rarewords.corpus.store import Store
 from rarewords.lm import LanguageModel, Query
-from rarewords.mimic.learner import WordLearner
 from rarewords.mimic.masked import find_word
 from rarewords.mimic.readings import KnownWords
-from rarewords.teaching.scan import MissingWord
 from rarewords.tokens import WORD_SLOT
 
 Use = Literal["noun", "plural", "adjective", "verb", "name"]
@@ -53,7 +50,6 @@ QUESTIONS: dict[Use, str] = {
 # Asked to judge a word; the answers to the first are shown by a scan.
 _PLAIN = ("a <W> is a kind of _.", "<W> and _.", "the <W> is _.")
 _SHOWN, _WEIGHED = 5, 20  # answers
-_CONTEXTS = 8  # of a word, for its need
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _BEFORE, _AFTER = re.compile(r"(\w+) $"), re.compile(r" (\w+)")
 _ADJECTIVE = re.compile("(?:al|ic|ous|ive|ful|ary|ar|ent|ant|ble|less|ish|ile|ose|oid)$")
@@ -161,24 +157,6 @@ def ask_about(
         known.directions(expected).reshape(*shape, -1),
         log_probs[:, 0].reshape(*shape).mean(-1),
     )
-
-
-def with_need(model: str, device: str, store: Store, words: Sequence[MissingWord]) -> list[MissingWord]:
-    """The words with what the model answers about each now, and how far that is from what the text says."""
-    lm = LanguageModel.from_pretrained(model, device=device)
-    learner = WordLearner.for_model(lm)
-    tasks = []
-    for word in words:
-        contexts = store.contexts(word.word, _CONTEXTS)
-        tasks.append((word.word, list(dict.fromkeys(context.sentence for context in contexts))))
-    made = learner.infer_each(tasks)
-    vectors = np.stack([np.zeros(lm.dim, np.float32) if one is None else one.vector for one in made])
-    said = ask_about(lm, learner.known, [word.word for word in words])
-    agreement = said.agreement(learner.known.directions(torch.from_numpy(vectors))[:, None]).tolist()
-    return [
-        replace(word, need=None if one is None else round(1 - max(0.0, agrees), 2), answers=answers[:3])
-        for word, one, agrees, answers in zip(words, made, agreement, said.shown, strict=True)
-    ]
 
 
 def _query(question: str, word: str, vector: np.ndarray | None = None, slash: bool = False) -> Query:

@@ -122,7 +122,7 @@ def scan(
         frequent = [word for word in missing if word.count >= min_count]
         chosen, passed_over = worth_teaching(store, frequent, tokens, top)
         if ask and chosen:
-            from rarewords.teaching.questions import (
+            from rarewords.teaching.need import (
                 with_need,  # torch, which counting does without, loads slowly
             )
 
@@ -196,7 +196,7 @@ def _order(word: MissingWord) -> tuple[float, int, str]:
 class ChosenWords:
     """Words to teach with their counts in the text, and words that are not taught, with the reason.
 
-    :param passed_over: words that a search of the text found to be clutter.
+    :param passed_over: words that a search of the text found not to be worth teaching.
     """
 
     counts: dict[str, int]
@@ -205,11 +205,17 @@ class ChosenWords:
 
 
 def choose_words(
-    store: Store, tokens: Tokens, settings: TeachSettings, listed: Sequence[str] | None = None
+    store: Store,
+    tokens: Tokens,
+    settings: TeachSettings,
+    listed: Sequence[str] | None = None,
+    *,
+    times: int = 1,
 ) -> ChosenWords:
     """Choose among the words of a text; it is an error if there is nothing to teach.
 
     :param listed: the user's own list; without it the text is searched for words worth teaching.
+    :param times: find this many times ``settings.top`` words, to choose among.
     """
     names, counts = store.counts()
     if not names:
@@ -221,7 +227,7 @@ def choose_words(
         rows = np.flatnonzero((counts >= settings.min_count) & (counts < below)).tolist()
         missing = missing_words([names[row] for row in rows], counts[rows], tokens)
         losing = [word for word in missing if word.lost > 0]
-        worth, passed_over = worth_teaching(store, losing, tokens, settings.top)
+        worth, passed_over = worth_teaching(store, losing, tokens, times * settings.top)
         wanted = {word.word: word.count for word in worth}
     else:
         known = dict(zip(names, counts.tolist(), strict=True))

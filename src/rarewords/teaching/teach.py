@@ -22,6 +22,7 @@ from rarewords.stages import Stages, key_of, require_free, work_beside
 from rarewords.teaching.judge import Probed, probe_words
 from rarewords.teaching.learners import learner_for
 from rarewords.teaching.learning import learn
+from rarewords.teaching.need import LOOKED_AT, those_that_gain
 from rarewords.teaching.outcome import Learned, Taught, teaching_card
 from rarewords.teaching.phrases import on_one_line, with_capitals
 from rarewords.teaching.scan import choose_words
@@ -67,9 +68,11 @@ def teach(
     given = None if learner is None else learner_for(lm, learner, reader)
     with work_beside(out, keep=keep_work) as stages:
         store = open_store(texts, corpus, lm, settings, field, workers, stages, words)
-        chosen = choose_words(store, lm.tokens, settings, words)
-        message(f"Words: {len(chosen.counts):,} to teach, {len(chosen.refused):,} refused")
+        chosen = choose_words(store, lm.tokens, settings, words, times=LOOKED_AT)
         maker, learner_name = given or learner_for(lm, None, reader, store)
+        if words is None:
+            chosen = those_that_gain(lm, maker, store, chosen, settings, stages)
+        message(f"Words: {len(chosen.counts):,} to teach, {len(chosen.refused):,} refused")
         lessons = learn(lm, maker, split_words(store, chosen.counts, settings), settings, stages)
         kept = tuple(one for one in lessons.learned if settings.keep_all or not one.worse)
         worse = tuple(one for one in lessons.learned if one.worse)

@@ -1,0 +1,104 @@
+"""How badly a model needs words: how far its answers about them are from what their sentences say.
+
+A search of a text looks at each word before it is learned. A vector is made from a few sentences; how much
+nearer it brings the answers, the *approach*, tells whether the word would gain anything. The labelled words
+of ``benchmarks/judge.py`` do not gain on average with an approach below .05, and clearly do above .1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import torch
+
+from rarewords.corpus.store import Store
+from rarewords.errors import HopelessError
+from rarewords.lm import LanguageModel
+from rarewords.mimic.learner import WordLearner
+from rarewords.progress import progress
+from rarewords.stages import Stages, key_of
+from rarewords.teaching.learners import AnyLearner
+from rarewords.teaching.questions import ask_about
+from rarewords.teaching.scan import ChosenWords, MissingWord
+from rarewords.teaching.settings import TeachSettings
+
+LOOKED_AT = 3  # words looked at for each that is wanted
+READ_WELL = "the model reads it well in pieces"
+_CONTEXTS, _CONTEXTS_OF_A_LOOK = 8, 4
+_AT_ONCE = 32
+_CLEAR, _SLIGHT = 0.1, 0.05
+
+
+def with_need(model: str, device: str, store: Store, words: Sequence[MissingWord]) -> list[MissingWord]:
+    """The words with what the model answers about each now, and their need."""
+    lm = LanguageModel.from_pretrained(model, device=device)
+    learner = WordLearner.for_model(lm)
+    made = learner.infer_each([(word.word, _sentences(store, word.word, _CONTEXTS)) for word in words])
+    vectors = np.stack([np.zeros(lm.dim, np.float32) if one is None else one.vector for one in made])
+    said = ask_about(lm, learner.known, [word.word for word in words])
+    agreement = said.agreement(learner.known.directions(torch.from_numpy(vectors))[:, None]).tolist()
+    return [
+        replace(word, need=None if one is None else round(1 - max(0.0, agrees), 2), answers=answers[:3])
+        for word, one, agrees, answers in zip(words, made, agreement, said.shown, strict=True)
+    ]
+
+
+def those_that_gain(
+    lm: LanguageModel,
+    learner: AnyLearner,
+    store: Store,
+    chosen: ChosenWords,
+    settings: TeachSettings,
+    stages: Stages,
+) -> ChosenWords:
+    """The first words that would clearly gain; if these are too few, also those that would gain a little.
+
+    What another learner or an encoder would gain is not known: then simply the first words.
+
+    :param stages: keeps what was found after every few words.
+    """
+    words, top, slash = list(chosen.counts), settings.top, settings.slash
+    if settings.keep_all or not isinstance(learner, WordLearner):
+        return replace(chosen, counts={word: chosen.counts[word] for word in words[:top]})
+    clear: list[str] = []
+    slight: list[str] = []
+    passed_over = dict(chosen.passed_over)
+    with progress("Looking at words", total=len(words), unit="words") as bar:
+        for start in range(0, len(words), _AT_ONCE):
+            if len(clear) >= top:
+                break
+            batch = words[start : start + _AT_ONCE]
+            key = key_of(lm.fingerprint, learner.key, store.key, slash, batch)
+            found = stages.json("looked", key, partial(approaches, lm, learner, store, batch, slash=slash))
+            for word, approach in zip(batch, found, strict=True):
+                if approach < _SLIGHT:
+                    passed_over[word] = READ_WELL
+                else:
+                    (clear if approach >= _CLEAR else slight).append(word)
+            bar.advance(len(batch))
+    if not clear + slight:
+        raise HopelessError(
+            f"the model reads all {len(words)} words that it splits well enough in pieces; to teach them "
+            "anyway, give a list of words with --words"
+        )
+    counts = {word: chosen.counts[word] for word in (clear + slight)[:top]}
+    return replace(chosen, counts=counts, passed_over=passed_over)
+
+
+def approaches(
+    lm: LanguageModel, learner: WordLearner, store: Store, words: Sequence[str], *, slash: bool
+) -> list[float]:
+    """How much nearer the answers about each word come to a vector made from a few sentences, as a cosine."""
+    made = learner.infer_each([(word, _sentences(store, word, _CONTEXTS_OF_A_LOOK)) for word in words])
+    vectors = np.stack([np.zeros(lm.dim, np.float32) if one is None else one.vector for one in made])
+    towards = learner.known.directions(torch.from_numpy(vectors))[:, None]
+    old, new = (ask_about(lm, learner.known, words, one, slash=slash) for one in (None, vectors))
+    approach = (new.agreement(towards) - old.agreement(towards)).tolist()
+    return [0.0 if one is None else round(by, 4) for one, by in zip(made, approach, strict=True)]
+
+
+def _sentences(store: Store, word: str, most: int) -> list[str]:
+    return list(dict.fromkeys(context.sentence for context in store.contexts(word, most)))
