@@ -47,3 +47,19 @@ def test_search(place, monkeypatch):
     found = [10 * names["searched"][name] for name in ("untaught", "taught")]
     assert found == pytest.approx([float(one) for one in shown.groups()], abs=1.1)
     assert found[1] > found[0] + 2
+
+
+def test_publishing(place, monkeypatch, capsys):
+    names, text = run("hub.md", place, monkeypatch)
+    first = capsys.readouterr().out.splitlines()[0]
+    assert f"the first line is `{first}`" in text
+    assert names["card"].text.splitlines()[0].endswith(", with 30 more words")
+    assert names["tokenizer"]("kumquat torvane").input_ids[-2] >= len(names["tokenizer"]) - 30
+
+
+def test_onnx_export(place, monkeypatch):
+    names, text = run("onnx.md", place, monkeypatch)
+    answers = names["answers"](names["exported"], names["encoded"])
+    assert f"Both answer *{', '.join(answers)}*" in text
+    assert answers == names["answers"](names["original"], names["encoded"])
+    assert names["difference"] < 1e-3
