@@ -30,7 +30,7 @@ from rarewords.probe.dataset import BANDS, Dataset, Entry, FrequencyBounds
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.report.tables import figure, markdown_table
 from rarewords.stages import Stages
-from rarewords.teaching.judge import WORSE, Signs, probability
+from rarewords.teaching.judge import LEAST_APPROACH, WORSE, Signs, probability
 from rarewords.teaching.learners import open_learner
 from rarewords.teaching.learning import learn
 from rarewords.teaching.outcome import Learned
@@ -221,7 +221,9 @@ def row(name: str, lines: list[dict[str, Any]], chance: np.ndarray) -> list[str]
     before = np.array([line["before"] for line in lines])
     moved = np.abs(change) > _SAME
     areas = [figure(area(score[moved], change[moved] > 0)) for score in (chance, gain)]
-    taught, earlier = chance >= WORSE, gain >= 0
+    signs = [Signs(**line["signs"]) for line in lines]
+    bearable = np.array([one.errors >= -1 and one.approach >= LEAST_APPROACH for one in signs])
+    taught, earlier = (chance >= WORSE) & bearable, gain >= 0
     ranks = [before, before + change, before + change * taught, before + change * earlier]
     kept = [
         (change[rows] >= -_SAME).mean() if rows.any() else 1.0 for rows in (taught, moved | ~moved, earlier)
