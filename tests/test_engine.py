@@ -60,7 +60,7 @@ def test_learned_vectors_are_the_same_and_readings_kept(lm, store, engine, monke
 
 
 def test_ranks_are_the_same(lm, engine, monkeypatch):
-    sample = Dataset(Dataset.load().select(limit=60), "a sample")
+    sample = Dataset(Dataset.load().select(limit=40), "a sample")
     here = rarewords.evaluate(lm, sample)
     monkeypatch.setattr("rarewords.probe.predict.QUERIES_PER_SHARD", 77)
     there = rarewords.evaluate(lm, sample, engine=engine)

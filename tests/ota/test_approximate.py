@@ -168,7 +168,7 @@ from rarewords.ota.settings import OtaSettings
 from rarewords.stages import Stages
 
 lm = LanguageModel.from_pretrained(device="cpu")
-settings = OtaSettings.preset("paper", steps=6)
+settings = OtaSettings.preset("paper", steps=3)
 approximate(lm, sys.argv[2:], settings, words_per_batch=1, stages=Stages(Path(sys.argv[1])))
 """
 
@@ -182,7 +182,7 @@ def test_a_killed_run_resumes_and_does_no_word_twice(lm, tmp_path):
     process.wait()
     done = {path: path.stat().st_mtime_ns for path in tmp_path.glob("ota-*.safetensors")}
     assert 2 <= len(done) < len(WORDS)
-    settings = OtaSettings.preset("paper", steps=6)
+    settings = OtaSettings.preset("paper", steps=3)
     resumed = approximate(lm, WORDS, settings, words_per_batch=1, stages=Stages(tmp_path))
     assert resumed.resumed == len(done)
     assert {path: path.stat().st_mtime_ns for path in done} == done

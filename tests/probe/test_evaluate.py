@@ -48,7 +48,7 @@ def slow_scores(lm, entry):
 
 
 def test_against_a_slow_implementation(lm, bundled):
-    entries = bundled.select(limit=40)
+    entries = bundled.select(limit=24)
     result = evaluate(lm, Dataset(entries))
     expected = [slow_scores(lm, entry) for entry in entries]
     assert result.rank.tolist() == [rank for rank, _, _ in expected]
@@ -56,7 +56,7 @@ def test_against_a_slow_implementation(lm, bundled):
     assert result.values("p10").tolist() == pytest.approx([p10 for _, _, p10 in expected])
     reciprocal = [1 / rank if rank else 0 for rank, _, _ in expected]
     assert result.mrr == pytest.approx(sum(reciprocal) / len(reciprocal))
-    assert 8 < sum(rank > 0 for rank, _, _ in expected) < 40  # both kinds are among them
+    assert 5 < sum(rank > 0 for rank, _, _ in expected) < 24  # both kinds are among them
 
 
 @pytest.mark.parametrize("tokens_per_batch", [1, 100, 30000])

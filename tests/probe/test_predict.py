@@ -10,8 +10,8 @@ from rarewords.stages import Stages
 
 
 def test_finished_shards_are_reused_for_the_same_questions_only(lm, bundled, tmp_path, monkeypatch):
-    sample = Dataset(bundled.select(limit=40), "a sample")
-    monkeypatch.setattr(predict, "QUERIES_PER_SHARD", 60)
+    sample = Dataset(bundled.select(limit=24), "a sample")
+    monkeypatch.setattr(predict, "QUERIES_PER_SHARD", 35)
     asked, fill = [], LanguageModel.fill
 
     def failing(self, queries, **options):

@@ -79,7 +79,13 @@ def read_settings(path: Path | None, cls: type[T], **changes: Any) -> T:
 def settings_values(path: Path | None, cls: type, **changes: Any) -> dict[str, Any]:
     """The fields that a TOML file and options set, for a class with presets; options win."""
     given = {name: value for name, value in changes.items() if value is not None}
-    return {**({} if path is None else _read_toml(path, cls)), **given}
+    if path is None:
+        return given
+    try:
+        found = tomllib.loads(read_text(path))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"the settings file {path} cannot be read: {error}; give a TOML file") from None
+    return {**checked_settings(cls, found, path), **given}
 
 
 def engine_or_none(name: str, workers: int) -> AbstractContextManager[Engine | None]:
@@ -90,11 +96,3 @@ def engine_or_none(name: str, workers: int) -> AbstractContextManager[Engine | N
 def print_json(value: Any) -> None:
     """Print machine-readable output: JSON on stdout, and nothing else there."""
     typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
-
-
-def _read_toml(path: Path, cls: type) -> dict[str, Any]:
-    try:
-        found = tomllib.loads(read_text(path))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"the settings file {path} cannot be read: {error}; give a TOML file") from None
-    return checked_settings(cls, found, path)

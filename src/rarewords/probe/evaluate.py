@@ -15,7 +15,7 @@ from rarewords.lm import LanguageModel, Query
 from rarewords.models import shown_name
 from rarewords.ota.objective import baseline
 from rarewords.probe.dataset import RELATIONS, Dataset, Entry, patterns_for, relation_name
-from rarewords.probe.predict import Asked, Predictor, predict
+from rarewords.probe.predict import Asked, predict
 from rarewords.probe.result import RANK_LIMIT, ProbeResult, Score
 from rarewords.stages import Stages
 from rarewords.tokens import Tokens
@@ -87,7 +87,7 @@ def evaluate(
     replacing = _replacements(lm, entries, settings, vectors)
     questions = [_questions(entry, replacing, settings.slash, lm.whole_words) for entry in entries]
     asked = [question for group in questions for question in group]
-    ids = predict(Predictor(lm, settings.depth), asked, stages=stages, engine=engine)
+    ids = predict(lm, settings.depth, asked, stages=stages, engine=engine)
     answered = np.split(ids, np.cumsum([len(group) for group in questions])[:-1])
     found = [np.isin(rows, group[0].targets) for group, rows in zip(questions, answered, strict=True)]
     scores = [Score.of(one) for one in found]
