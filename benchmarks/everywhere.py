@@ -126,7 +126,7 @@ def measure(
     out = asked.work / name
     if not out.exists():
         start = time.perf_counter()
-        settings = TeachSettings(slash=not asked.replace)
+        settings = TeachSettings(slash=not asked.replace, top=asked.words or 1000)
         taught = teach([text], out, model=asked.model, words=words, settings=settings, keep_work=True)
         print(f"taught in {time.perf_counter() - start:.0f} s")
         show_judged(taught)
@@ -277,7 +277,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="a folder for taught models and embeddings")
     parser.add_argument("--wordnet", type=Path, default=Path("/usr/share/wordnet"))
     parser.add_argument(
-        "--words", type=int, help="how many words to rename (200), or to teach (following: 1000)"
+        "--words", type=int, help="how many words to rename (200), or to teach at most (1000)"
     )
     parser.add_argument("--steps", type=int, default=100, help="of peers")
     parser.add_argument("--replace", action="store_true", help="every word as one token")

@@ -33,6 +33,7 @@ from rarewords.tokens import EncodedBlank
 _ERRORS = {"causal": 2.0, "encoder": 1.0}
 _TOKENS_AROUND = {"causal": 16, "encoder": 8}  # on either side of the word
 _TOKENS_PER_BATCH = 2048
+_CHARACTERS_AROUND = 80  # of what the reader sees on either side
 _EXPECTED, _RANDOM = 2, 4  # words put in the place of the word
 _ASKED = 20  # answers of the reader among which they are looked for
 
@@ -213,7 +214,7 @@ def _expected_words(reader: LanguageModel, held_out: Sequence[HeldOut]) -> list[
     asked = [
         row for row, one in enumerate(held_out) if reader.tokens.mask_token not in one.occurrence.sentence
     ]
-    answers = reader.fill([Query(_blanked(reader, held_out[row].occurrence)) for row in asked], top_k=_ASKED)
+    answers = reader.fill([Query(_blanked(held_out[row].occurrence)) for row in asked], top_k=_ASKED)
     result: list[list[str]] = [[] for _ in held_out]
     for answer, row in enumerate(asked):
         held = held_out[row].occurrence
@@ -231,9 +232,9 @@ def _with_words(target: LanguageModel, held: Occurrence, words: Sequence[str]) -
     return [Reading((*before, *a, *b, *c, *after)) for a, b, c in _cut(target, spans)]
 
 
-def _blanked(reader: LanguageModel, held: Occurrence) -> str:
-    """The sentence with a blank, cut to what the reader takes however it splits the text."""
-    text, most = held.sentence.replace("_", " "), reader.max_length // 2 - 8
+def _blanked(held: Occurrence) -> str:
+    """The sentence with a blank, cut to what is near it."""
+    text, most = held.sentence.replace("_", " "), _CHARACTERS_AROUND
     return text[max(0, held.start - most) : held.start] + "_" + text[held.end : held.end + most]
 
 
