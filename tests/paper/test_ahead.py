@@ -1,7 +1,7 @@
 """Stages made side by side in several processes are those that one process makes."""
 
 from rarewords.engine import engine_for
-from rarewords.paper.part import to_json
+from rarewords.files import to_json
 from rarewords.paper.run import reproduce
 
 

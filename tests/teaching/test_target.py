@@ -10,6 +10,7 @@ import torch
 from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 from rarewords import InputError, LanguageModel, WordVectors, inject, teach
+from rarewords.files import from_json
 from rarewords.forget import taught_tokens
 from rarewords.models import load_pretrained, model_kind
 from rarewords.teaching.judge import Made
@@ -236,7 +237,7 @@ def test_both_ways_to_read_a_word_go_into_one_folder(encoder, text, taught_encod
     report = json.loads((taught_encoder.folder / "teaching.json").read_text("utf-8"))
     (first, second) = report["words"]
     first["judgement"]["replace"], second["judgement"]["replace"] = True, False
-    words = tuple(Learned.from_json({**one, "verdict": ""}) for one in report["words"])
+    words = tuple(from_json(Learned, {**one, "verdict": ""}) for one in report["words"])
     taught = replace(taught_encoder, words=words, folder=tmp_path / "mixed", worse=())
     lm = LanguageModel.from_pretrained(encoder, device="cpu", kind="encoder")
     old = LanguageModel.from_pretrained(taught_encoder.folder, device="cpu", kind="encoder")
