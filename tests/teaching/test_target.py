@@ -236,7 +236,8 @@ def test_a_causal_lm_reads_each_word_in_the_way_that_tells_it_more(causal, lm):
 def test_both_ways_to_read_a_word_go_into_one_folder(encoder, text, taught_encoder, tmp_path):
     report = json.loads((taught_encoder.folder / "teaching.json").read_text("utf-8"))
     (first, second) = report["words"]
-    first["judgement"]["replace"], second["judgement"]["replace"] = True, False
+    first["judgement"] |= {"replace": True, "least": -1.0}
+    second["judgement"] |= {"replace": False, "least": -1.0}
     words = tuple(from_json(Learned, {**one, "verdict": ""}) for one in report["words"])
     taught = replace(taught_encoder, words=words, folder=tmp_path / "mixed", worse=())
     lm = LanguageModel.from_pretrained(encoder, device="cpu", kind="encoder")
