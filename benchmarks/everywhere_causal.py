@@ -6,8 +6,9 @@ import argparse
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
@@ -61,10 +62,18 @@ class Asked:
 
 
 def causal(asked: argparse.Namespace) -> None:
-    """The right kind of each invented word, without training anything."""
+    """The right kind of each invented word, without training anything, and as ``teach`` leaves the model."""
     question, ways = _untrained(asked)
     for way in ways:
         _show(way, question.ranks(way))
+    with TemporaryDirectory() as folder:
+        out, words = Path(folder) / "taught", list(question.kinds)
+        clock = time.perf_counter()
+        taught = teach([FOLDER / "text.txt"], out, words=words, model=asked.model)
+        seconds = (time.perf_counter() - clock) / len(words)
+        lm = LanguageModel.from_pretrained(out, kind="causal")
+        title = f"taught, {len(taught.words)} words, {len(taught.replaced)} in place of their pieces"
+        _show(Way(title, {}, seconds=seconds), replace(question, lm=lm).ranks(Way(title, {})))
 
 
 def peers(asked: argparse.Namespace) -> None:
