@@ -8,8 +8,8 @@ sentences of the word, each way to read it: ``word / <vector>`` or the vector in
 * An **encoder** by where it puts the sentence: nearer to the same sentence with the words that the reader
   expects in the place of the word, and further from the same sentence with random words there. What the
   pieces say is how much better than a random word they do. The word is taught, with its vector in the place
-  of the pieces, if the vector adds more than the pieces say, by a standard error: a name that the encoder
-  cannot know. Beside pieces that it reads well a vector only blurs the spelling that queries ask for.
+  of the pieces, if the vector adds more than the pieces say, by two standard errors: a name that the encoder
+  cannot know. With pieces that it reads well, a vector only blurs the spelling that queries ask for.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from rarewords.teaching.judge import Judgement, Made
 from rarewords.teaching.splits import Occurrence
 from rarewords.tokens import EncodedBlank
 
-# By how many standard errors the gain must exceed what the pieces say; chosen in docs/results/everywhere.md.
-_ERRORS = {"causal": 2.0, "encoder": 1.0}
+_STANDARD_ERRORS = 2.0  # by which the gain must exceed what the pieces say
 _TOKENS_AROUND = {"causal": 16, "encoder": 8}  # on either side of the word
 _TOKENS_PER_BATCH = 2048
 _CHARACTERS_AROUND = 80  # of what the reader sees on either side
@@ -75,8 +74,8 @@ def judge_on_target(
         said = np.zeros(len(scores))
     else:
         held_out, scores, said = _nearness(target, reader, held_out)
-    owners, errors = np.array([one.owner for one in held_out], np.int64), _ERRORS[target.kind]
-    return [_judgement(scores[own], said[own], errors) for own in owners == np.arange(len(made))[:, None]]
+    owners = np.array([one.owner for one in held_out], np.int64)
+    return [_judgement(scores[own], said[own]) for own in owners == np.arange(len(made))[:, None]]
 
 
 def sentence_embeddings(target: LanguageModel, readings: Sequence[Reading]) -> Tensor:
@@ -115,7 +114,7 @@ def following_log_probability(
     return result
 
 
-def _judgement(scores: np.ndarray, said: np.ndarray, errors: float) -> Judgement | None:
+def _judgement(scores: np.ndarray, said: np.ndarray) -> Judgement | None:
     """The judgement of the better way to read a word.
 
     :param scores: with pieces, with the vector in their place, with both. *Shape:* (sentences, 2 or 3)
@@ -126,7 +125,7 @@ def _judgement(scores: np.ndarray, said: np.ndarray, errors: float) -> Judgement
     way = 1 + int(scores[:, 1:].mean(axis=0).argmax())
     gains = scores[:, way] - scores[:, 0]
     error = float((gains - said).std(ddof=1)) / len(scores) ** 0.5
-    least = max(0.0, float(said.mean())) + errors * error
+    least = max(0.0, float(said.mean())) + _STANDARD_ERRORS * error
     pieces, vector, error, least = (
         round(float(value), 6) for value in (scores[:, 0].mean(), scores[:, way].mean(), error, least)
     )
