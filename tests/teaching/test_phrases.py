@@ -76,10 +76,9 @@ def test_a_scan_finds_fixed_phrases_of_rare_words(tmp_path):
     loose = [f"A thrombosis may {verb} the {name} on {day}." for name, day, verb in others]
     near = [f"Shortness of breath {verb} him, deep water, vein." for verb in VERBS]
     text.write_text("\n".join([*fixed, *loose, *near]), "utf-8")
-    assert scan([text], workers=1).phrases == ()
+    assert scan([text], workers=1).phrases == {}
     found = scan([text], phrases=True, workers=1).phrases
-    assert {one.phrase: one.count for one in found} == {"deep vein thrombosis": 5, "shortness of breath": 5}
-    assert 0.6 < found[0].npmi < found[1].npmi <= 1
+    assert found == {"deep vein thrombosis": 5, "shortness of breath": 5}
     words = tmp_path / "words.txt"
     shown = rarewords("-q", "scan", text, "--phrases", "--ask", 0, "--workers", 1, "--out", words).stdout
     assert "Fixed phrases: deep vein thrombosis (5), shortness of breath (5)\n" in shown

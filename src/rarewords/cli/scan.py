@@ -64,7 +64,7 @@ def scan(
     if out is not None:
         # A word that loses nothing gains nothing from teaching.
         lines = [f"{word.word}\t{word.count}\n" for word in found.missing if word.gain > 0]
-        lines += [f"{one.phrase}\t{one.count}\n" for one in found.phrases]
+        lines += [f"{phrase}\t{count}\n" for phrase, count in found.phrases.items()]
         with whole_file(out) as temporary:
             temporary.write_text("".join(lines), "utf-8")
     if as_json:
@@ -91,5 +91,5 @@ def scan(
         answers, pieces = ", ".join(word.answers), " ".join(word.pieces)
         typer.echo(f"{word.word:<{width}}  {word.count:>9,}  {need:>4}  {answers:<36}  {pieces}")
     if phrases:
-        names = ", ".join(f"{one.phrase} ({one.count:,})" for one in found.phrases)
+        names = ", ".join(f"{phrase} ({count:,})" for phrase, count in found.phrases.items())
         typer.echo(f"Fixed phrases: {names or 'none'}")

@@ -29,7 +29,7 @@ from rarewords.injection import unfit_words
 from rarewords.models import DEFAULT_MODEL, load_tokens, shown_name
 from rarewords.progress import progress
 from rarewords.teaching.clutter import clutter
-from rarewords.teaching.collocations import Phrase, fixed_phrases
+from rarewords.teaching.collocations import fixed_phrases
 from rarewords.teaching.phrases import phrase_contexts
 from rarewords.teaching.settings import TeachSettings
 from rarewords.tokens import Tokens
@@ -74,7 +74,7 @@ class Scan:
     :param missing: the first ``top`` of these, the largest gain first, without clutter.
     :param passed_over: the clutter met on the way to them, and why it is.
     :param left_out: distinct words that the rule leaves out of all of these.
-    :param phrases: fixed phrases with a missing word, the most frequent first, if asked for.
+    :param phrases: fixed phrases with a missing word, with their counts, the highest first, if asked for.
     """
 
     model: str
@@ -86,7 +86,7 @@ class Scan:
     missing: tuple[MissingWord, ...]
     passed_over: dict[str, str]
     left_out: int
-    phrases: tuple[Phrase, ...] = ()
+    phrases: dict[str, int]
 
 
 def scan(
@@ -128,13 +128,13 @@ def scan(
 
             read = with_need(model, device, store, chosen[:ask])
             chosen = sorted(read, key=_order) + chosen[ask:]
-        fixed: list[Phrase] = []
+        fixed: dict[str, int] = {}
         if phrases:
             fixed = fixed_phrases(
                 find_sources(files, field),
                 {word.word for word in missing},
                 dict(zip(names, counts.tolist(), strict=True)),
-                min_count=max(min_count, _FEWEST_PHRASES),
+                least=max(min_count, _FEWEST_PHRASES),
                 lower_case=tokens.lower_case,
             )
         return Scan(
@@ -147,7 +147,7 @@ def scan(
             missing=tuple(chosen),
             passed_over=passed_over,
             left_out=store.words.rows - len(names),
-            phrases=tuple(fixed[:top]),
+            phrases=dict(list(fixed.items())[:top]),
         )
 
 
