@@ -111,10 +111,10 @@ def encode_again(
 def show_judged(taught: Taught) -> None:
     """What the judge found: how near sentences are to themselves with the words that the reader expects."""
     every = [one.judgement for one in (*taught.words, *taught.worse) if one.judgement]
-    said, added, error = np.mean([(one.least - 2 * one.error, one.gain, one.error) for one in every], axis=0)
+    least, added, error = np.mean([(one.least, one.gain, one.error) for one in every], axis=0)
     print(
         f"{len(taught.words)} words taught, {len(taught.worse)} left alone; "
-        f"the pieces say {said:.4f}, the vectors add {added:.4f}, standard error {error:.4f}"
+        f"the vectors add {added:.4f} of {least:.4f} asked for, standard error {error:.4f}"
     )
 
 

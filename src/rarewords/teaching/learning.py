@@ -42,9 +42,15 @@ class Lessons:
 
 
 def learn(
-    lm: LanguageModel, learner: AnyLearner, splits: Sequence[Split], settings: TeachSettings, stages: Stages
+    lm: LanguageModel,
+    learner: AnyLearner,
+    splits: Sequence[Split],
+    settings: TeachSettings,
+    stages: Stages,
+    *,
+    listed: bool = False,
 ) -> Lessons:
-    """Make a vector for each word and judge it."""
+    """Make a vector for each word and judge it; ``listed``: a list of words was given."""
     learned: list[Learned] = []
     rows: dict[str, np.ndarray] = {}
     readings = 2 if isinstance(learner, WordLearner) and learner.settings.reading == "both" else 1
@@ -58,8 +64,8 @@ def learn(
             part = splits[start : start + size]
             key = key_of(lm.fingerprint, learner.key, [asdict(split) for split in part])
             made = _unpack(part, stages.arrays("vectors", key, partial(_make, lm, learner, part)))
-            key = key_of(key, settings.neighbours, settings.slash, settings.question)
-            judged = stages.json("judged", key, partial(_judge, lm, learner, made, settings))
+            key = key_of(key, settings.neighbours, settings.slash, settings.question, listed)
+            judged = stages.json("judged", key, partial(_judge, lm, learner, made, settings, listed))
             learned += [from_json(Learned, one) for one in judged]
             rows |= {one.split.word: one.vector for one in made}
             bar.advance(len(part), passes=sum(costs[start : start + size]))
@@ -114,12 +120,12 @@ def _unpack(part: Sequence[Split], arrays: Mapping[str, np.ndarray]) -> list[Mad
 
 
 def _judge(
-    lm: LanguageModel, learner: AnyLearner, made: Sequence[Made], settings: TeachSettings
+    lm: LanguageModel, learner: AnyLearner, made: Sequence[Made], settings: TeachSettings, listed: bool
 ) -> list[dict[str, Any]]:
     shown = [Shown("", (), ())] * len(made)
     judged: list[Judgement | None] = [None] * len(made)
     if isinstance(learner, TransportedLearner):
-        judged = judge_on_target(lm, learner.reader, made, slash=settings.slash)
+        judged = judge_on_target(lm, learner.reader, made, slash=settings.slash, listed=listed)
     elif made:
         known, words = KnownWords.of(lm), [one.split.word for one in made]
         vectors = np.stack([one.vector for one in made])

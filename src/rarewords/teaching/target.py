@@ -3,13 +3,14 @@
 The vector comes from a reader, the model that is taught is the target, and the target judges, on held-out
 sentences of the word, each way to read it: ``word / <vector>`` or the vector in the place of the pieces.
 
-* A **causal LM** by the log-probability of the tokens that follow the word. The word is taught if that gains
-  more than two standard errors, in the way that gains most.
+* A **causal LM** by the log-probability of the tokens that follow the word, in the way that gains most.
 * An **encoder** by where it puts the sentence: nearer to the same sentence with the words that the reader
   expects in the place of the word, and further from the same sentence with random words there. What the
-  pieces say is how much better than a random word they do. The word is taught, with its vector in the place
-  of the pieces, if the vector adds more than the pieces say, by two standard errors: a name that the encoder
-  cannot know. With pieces that it reads well, a vector only blurs the spelling that queries ask for.
+  pieces say is how much better than a random word they do. The vector must add more than that: the word is a
+  name that the encoder cannot know. With pieces that it reads well, a vector only blurs the spelling that
+  queries ask for. A taught word's vector stands in the place of its pieces.
+
+A word is taught if its gain is two standard errors above that, one for words that were listed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from rarewords.teaching.judge import Judgement, Made
 from rarewords.teaching.splits import Occurrence
 from rarewords.tokens import EncodedBlank
 
-_STANDARD_ERRORS = 2.0  # by which the gain must exceed what the pieces say
+# By how many standard errors the gain must exceed what the pieces say. Who lists a word has a reason to; most
+# words that a search finds in a text are read well.
+_LISTED, _FOUND = 1.0, 2.0
 _TOKENS_AROUND = {"causal": 16, "encoder": 8}  # on either side of the word
 _TOKENS_PER_BATCH = 2048
 _CHARACTERS_AROUND = 80  # of what the reader sees on either side
@@ -61,11 +64,12 @@ class HeldOut:
 
 
 def judge_on_target(
-    target: LanguageModel, reader: LanguageModel, made: Sequence[Made], *, slash: bool
+    target: LanguageModel, reader: LanguageModel, made: Sequence[Made], *, slash: bool, listed: bool = False
 ) -> list[Judgement | None]:
     """Judge the vectors of each word; None if fewer than two held-out sentences can be used.
 
     :param slash: a causal LM may read ``word / <vector>``.
+    :param listed: the words were given, not found in the text.
     """
     held_out = list(held_out_sentences(target, made, slash=slash and target.kind == "causal"))
     if target.kind == "causal":
@@ -74,8 +78,8 @@ def judge_on_target(
         said = np.zeros(len(scores))
     else:
         held_out, scores, said = _nearness(target, reader, held_out)
-    owners = np.array([one.owner for one in held_out], np.int64)
-    return [_judgement(scores[own], said[own]) for own in owners == np.arange(len(made))[:, None]]
+    owners, errors = np.array([one.owner for one in held_out], np.int64), _LISTED if listed else _FOUND
+    return [_judgement(scores[own], said[own], errors) for own in owners == np.arange(len(made))[:, None]]
 
 
 def sentence_embeddings(target: LanguageModel, readings: Sequence[Reading]) -> Tensor:
@@ -114,7 +118,7 @@ def following_log_probability(
     return result
 
 
-def _judgement(scores: np.ndarray, said: np.ndarray) -> Judgement | None:
+def _judgement(scores: np.ndarray, said: np.ndarray, errors: float) -> Judgement | None:
     """The judgement of the better way to read a word.
 
     :param scores: with pieces, with the vector in their place, with both. *Shape:* (sentences, 2 or 3)
@@ -125,7 +129,7 @@ def _judgement(scores: np.ndarray, said: np.ndarray) -> Judgement | None:
     way = 1 + int(scores[:, 1:].mean(axis=0).argmax())
     gains = scores[:, way] - scores[:, 0]
     error = float((gains - said).std(ddof=1)) / len(scores) ** 0.5
-    least = max(0.0, float(said.mean())) + _STANDARD_ERRORS * error
+    least = max(0.0, float(said.mean())) + errors * error
     pieces, vector, error, least = (
         round(float(value), 6) for value in (scores[:, 0].mean(), scores[:, way].mean(), error, least)
     )

@@ -73,7 +73,8 @@ def teach(
         if words is None:
             chosen = those_that_gain(lm, maker, store, chosen, settings, stages)
         message(f"Words: {len(chosen.counts):,} to teach, {len(chosen.refused):,} refused")
-        lessons = learn(lm, maker, split_words(store, chosen.counts, settings), settings, stages)
+        splits = split_words(store, chosen.counts, settings)
+        lessons = learn(lm, maker, splits, settings, stages, listed=words is not None)
         kept = tuple(one for one in lessons.learned if settings.keep_all or not one.worse)
         worse = tuple(one for one in lessons.learned if one.worse)
         message(f"Vectors: {len(kept):,} words to teach, {len(worse):,} left alone")
