@@ -1,9 +1,11 @@
 """Why attentive mimicking gains little on a model: AM+context with one thing changed at a time, on dev.
 
     PYTHONPATH=src python benchmarks/am_causes.py OUT --corpus STORE [--model M] [--targets OTA.safetensors]
-        [--contexts 16] [--copies 1] [--epochs 5] [--entries 600] [--seeds 0 1] [--threads 1]
+        [--smaller STORE] [--contexts 16] [--copies 1] [--epochs 5] [--entries 600] [--seeds 0 1]
 
-Small enough for two cores. Every row is compared with AM+context of the same seed, entry by entry: the mean
+Small enough for two cores. ``--smaller`` adds a row trained on another, smaller store, and one in which only
+the words to be learned are read from it. Lengths and the number of contexts of these words need no
+training of their own. Every row is compared with AM+context of the same seed, entry by entry: the mean
 difference in reciprocal rank over seeds, with a 95 % bootstrap interval over entries. Without ``--targets``
 the approximations that ship with the bundled mimic model are used. Rows are added to OUT/causes.jsonl.
 """
@@ -14,6 +16,7 @@ import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -37,8 +40,26 @@ CAUSES: dict[str, MimicSettings] = {
     "form hidden in 30 %": replace(BASE, form_dropout=0.3),
     "twice the epochs": BASE,
     "without OTA targets": BASE,
+    "n-grams rest when not seen": BASE,
 }
-LENGTHS = (1.0, 1.4)  # of the vectors of AM+context; needs no training
+LENGTHS, CONTEXTS = (1.0, 1.4), (1, 4, 16)  # of AM+context
+
+
+class RestingAdam(torch.optim.Adam):
+    """Adam that leaves the rows of matrices whose gradient is zero as they are, as SparseAdam does."""
+
+    @torch.no_grad()
+    def step(self, closure=None):  # type: ignore[no-untyped-def, override]
+        kept = []
+        for parameter in self.param_groups[0]["params"]:
+            if parameter.ndim == 2 and parameter.grad is not None and parameter in self.state:
+                state = self.state[parameter]
+                tensors = parameter, state["exp_avg"], state["exp_avg_sq"]
+                kept.append(((parameter.grad == 0).all(dim=1), tensors, [one.clone() for one in tensors]))
+        super().step(closure)
+        for resting, tensors, before in kept:
+            for now, old in zip(tensors, before, strict=True):
+                now.copy_(torch.where(resting[:, None], old, now))
 
 
 def main() -> None:
@@ -47,6 +68,7 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, required=True)
     parser.add_argument("--model", default="default")
     parser.add_argument("--targets", type=Path)
+    parser.add_argument("--smaller", type=Path, help="another store, for the rows on the amount of text")
     parser.add_argument("--contexts", type=int, default=16, help="contexts per word, in training and after")
     parser.add_argument("--copies", type=int, default=1, help="training instances per word and epoch")
     parser.add_argument("--epochs", type=int, default=5)
@@ -58,33 +80,49 @@ def main() -> None:
     lm, store = LanguageModel.from_pretrained(asked.model), Store.open(asked.corpus)
     dataset = Dataset(Dataset.load().select(subset="dev", limit=asked.entries))
     words = list(dict.fromkeys(entry.word.text for entry in dataset))
-    prepared = PreparedContexts(
-        store, list(dict.fromkeys([*store.counts(BASE.min_count)[0], *words])), asked.contexts
-    )
-    targets = given_targets(lm, asked.targets)
 
-    def probe(mimic: AttentiveMimicking) -> ProbeResult:
-        vectors = mimic.infer_words(words, store, prepared=prepared).vectors
-        return evaluate(lm, dataset, EvalSettings(method="vectors"), vectors=vectors)
+    def prepare(store: Store) -> PreparedContexts:
+        every = [*store.counts(BASE.min_count)[0], *words]
+        return PreparedContexts(store, list(dict.fromkeys(every)), asked.contexts)
+
+    prepared, targets = prepare(store), given_targets(lm, asked.targets)
+
+    def fit(name: str, seed: int, store: Store, prepared: PreparedContexts) -> AttentiveMimicking:
+        settings = replace(
+            CAUSES.get(name, BASE),
+            epochs=asked.epochs * (2 if name == "twice the epochs" else 1),
+            contexts_max=asked.contexts,
+            copies_max=asked.copies,
+            seed=seed,
+        )
+        used = None if name == "without OTA targets" else targets
+        adam = RestingAdam if name == "n-grams rest when not seen" else torch.optim.Adam
+        with patch("torch.optim.Adam", adam):
+            return AttentiveMimicking.fit(lm, store, used, settings, prepared=prepared)
 
     results: dict[str, list[ProbeResult]] = {"pieces": [evaluate(lm, dataset)] * len(asked.seeds)}
+
+    def probe(name: str, mimic: AttentiveMimicking, prepared: PreparedContexts) -> None:
+        vectors = mimic.infer_words(words, store, prepared=prepared).vectors
+        results.setdefault(name, []).append(
+            evaluate(lm, dataset, EvalSettings(method="vectors"), vectors=vectors)
+        )
+        print(f"{name}: MRR {results[name][-1].mrr:.4f}", flush=True)
+
     for seed in asked.seeds:
-        for name, settings in CAUSES.items():
-            settings = replace(
-                settings,
-                epochs=asked.epochs * (2 if name == "twice the epochs" else 1),
-                contexts_max=asked.contexts,
-                copies_max=asked.copies,
-                seed=seed,
-            )
-            used = None if name == "without OTA targets" else targets
-            mimic = AttentiveMimicking.fit(lm, store, used, settings, prepared=prepared)
-            results.setdefault(name, []).append(probe(mimic))
-            print(f"{name}, seed {seed}: MRR {results[name][-1].mrr:.4f}", flush=True)
+        for name in CAUSES:
+            mimic = fit(name, seed, store, prepared)
+            probe(name, mimic, prepared)
             if name == "AM+context":
                 for length in LENGTHS:
-                    longer = probe(mimic.with_scale(length))
-                    results.setdefault(f"length {length:g}", []).append(longer)
+                    probe(f"length {length:g}", mimic.with_scale(length), prepared)
+                for number in CONTEXTS:
+                    probe(f"contexts of a word: {number}", mimic, PreparedContexts(store, words, number))
+                if asked.smaller:
+                    small = Store.open(asked.smaller)
+                    their = prepare(small)
+                    probe("words read from the smaller store", mimic, their)
+                    probe("trained on the smaller store", fit(name, seed, small, their), prepared)
     asked.out.mkdir(parents=True, exist_ok=True)
     with (asked.out / "causes.jsonl").open("a", encoding="utf-8") as stream:
         for name, found in results.items():
