@@ -2,15 +2,18 @@
 
     PYTHONPATH=src python benchmarks/judge.py collect --model M --corpus STORE --set dev --words N --out FILE
     PYTHONPATH=src python benchmarks/judge.py fit --fit FILES --test FILES
+    PYTHONPATH=src python benchmarks/judge.py cells FILES
     PYTHONPATH=src python benchmarks/judge.py approach FILES
 
 `collect` takes keywords of WNLaMPro that the model splits and the store has (rare, medium and frequent in
 turn), learns each from at most 4, 8, 16 or 32 contexts, judges it as `teach` does, and asks WNLaMPro with its
-pieces and with pieces and vector. Each line of the file has a word, its signs and its reciprocal ranks before
-and after. A word of both sets is left out. `fit` fits the logistic rule on some of these files and reports,
-for each other file, the area under the curve for the sign of the change (words that do not change count
-neither way), beside the rule of before (held-out gain), and what the taught words gain and lose. `approach`
-shows the change of words by how much nearer the answers about them come to their vectors.
+pieces and with pieces and vector. Each line of the file has a word, its signs, and the relation and the
+reciprocal ranks before and after of each of its entries. A word of both sets is left out. `fit` fits the
+logistic rule on some of these files and reports, for each other file, the area under the curve for the sign
+of the change (words that do not change count neither way), beside the held-out gain alone and the true score
+with pieces, and what the taught words gain and lose. `cells` shows that for each relation and frequency, with
+the rule that ships. `approach` shows the change of words by how much nearer the answers about them come to
+their vectors.
 """
 
 from __future__ import annotations
@@ -26,11 +29,12 @@ from typing import Any
 import numpy as np
 
 from rarewords import LanguageModel, Store, WordVectors
+from rarewords.probe.compare import bootstrap_interval
 from rarewords.probe.dataset import BANDS, Dataset, Entry, FrequencyBounds
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.report.tables import figure, markdown_table
 from rarewords.stages import Stages
-from rarewords.teaching.judge import LEAST_APPROACH, WORSE, Signs, probability
+from rarewords.teaching.judge import WORSE, Signs, probability
 from rarewords.teaching.learners import open_learner
 from rarewords.teaching.learning import learn
 from rarewords.teaching.outcome import Learned
@@ -39,9 +43,10 @@ from rarewords.teaching.splits import split_words
 
 RELATIONS = ("antonym", "hypernym", "cohyponym")
 CONTEXTS = (4, 8, 16, 32)
-_AT_ONCE = 12
+_AT_ONCE = 48
 _PENALTY = 5.0  # of the squared weights of signs in units of their deviation
 _SAME = 1e-9
+_RIGHT = 1 / 3  # the mean reciprocal rank below which the pieces answer wrongly
 _APPROACHES = ((-1, 0), (0, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 1))
 
 
@@ -59,9 +64,10 @@ def main() -> None:
     fitting.add_argument("--fit", type=Path, nargs="+", required=True)
     fitting.add_argument("--test", type=Path, nargs="*", default=[])
     fitting.set_defaults(run=fit)
-    showing = commands.add_parser("approach")
-    showing.add_argument("files", type=Path, nargs="+")
-    showing.set_defaults(run=approach)
+    for name, shown in (("cells", cells), ("approach", approach)):
+        showing = commands.add_parser(name)
+        showing.add_argument("files", type=Path, nargs="+")
+        showing.set_defaults(run=shown)
     chosen = parser.parse_args()
     chosen.run(chosen)
 
@@ -123,13 +129,21 @@ def labelled(
     lines = []
     for one in judged:
         rows = [row for row, word in enumerate(old.word) if word == one.word]
-        ranks = {"before": old.reciprocal[rows].mean(), "after": new.reciprocal[rows].mean()}
+        entries_of = [
+            (old.relation[row], *(round(float(one.reciprocal[row]), 4) for one in (old, new))) for row in rows
+        ]
         signs = one.judgement.signs if one.judgement else None
         assert signs is not None
         assert one.judgement is not None
         band = FrequencyBounds().band(entries[one.word][0].count)
-        line = {"word": one.word, "band": band, "contexts": one.contexts, "gain": one.judgement.gain}
-        lines.append({**line, "signs": asdict(signs), **{name: float(rank) for name, rank in ranks.items()}})
+        line = {
+            "word": one.word,
+            "band": band,
+            "contexts": one.contexts,
+            "gain": round(one.judgement.gain, 4),
+        }
+        rounded = {name: round(value, 4) for name, value in asdict(signs).items()}
+        lines.append({**line, "signs": rounded, "entries": entries_of})
     return lines
 
 
@@ -143,8 +157,9 @@ def fit(chosen: argparse.Namespace) -> None:
         lines = read(path)
         rows.append(row(path.stem, lines, chances(weights, lines)))
     shipped = [row(f"{path.stem}, as shipped", read(path), as_shipped(read(path))) for path in chosen.test]
-    headings = ["words", "number", "AUC rule", "AUC gain", "MRR before", "all taught", "rule", "gain ≥ 0"]
-    headings += ["taught", "of these do not lose", "not lost if all taught", "not lost, gain ≥ 0"]
+    headings = ["words", "number", "AUC rule", "AUC gain", "AUC pieces' true score"]
+    headings += ["MRR before", "all taught", "rule", "of the taught, before", "after"]
+    headings += ["taught", "of those answered wrongly", "of the taught do not lose", "of all do not lose"]
     print(markdown_table(headings, rows + shipped))
 
 
@@ -152,10 +167,32 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
+def cells(chosen: argparse.Namespace) -> None:
+    rows = []
+    for path in chosen.files:
+        lines = read(path)
+        through = taught(lines, as_shipped(lines))
+        for relation in RELATIONS:
+            for band in BANDS:
+                ranks = np.array(
+                    [
+                        (before, after if through[row] else before)
+                        for row, line in enumerate(lines)
+                        for name, before, after in line["entries"]
+                        if line["band"] == band and name == relation
+                    ]
+                )
+                change = ranks[:, 1] - ranks[:, 0]
+                low, high = bootstrap_interval(change)
+                figures = [figure(one) for one in (*ranks.mean(axis=0), change.mean(), low, high)]
+                rows.append([path.stem, f"{relation} {band}", str(len(ranks)), *figures])
+    print(markdown_table(["words", "cell", "entries", "pieces", "taught", "change", "from", "to"], rows))
+
+
 def approach(chosen: argparse.Namespace) -> None:
     rows = []
     for path in chosen.files:
-        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        lines = read(path)
         near, change = np.array([line["signs"]["approach"] for line in lines]), changes(lines)
         inside = [(near >= low) & (near < high) for low, high in _APPROACHES]
         cells = [f"{figure(change[one].mean())} ({one.sum()})" if one.any() else "" for one in inside]
@@ -171,8 +208,20 @@ def values(lines: list[dict[str, Any]]) -> np.ndarray:
     return np.c_[np.ones(len(signs)), signs]
 
 
+def scores(lines: list[dict[str, Any]]) -> np.ndarray:
+    """The mean reciprocal rank of each word with its pieces and with its vector. *Shape:* (2, words)"""
+    each = [np.mean([ranks for _, *ranks in line["entries"]], axis=0) for line in lines]
+    return np.array(each).T
+
+
 def changes(lines: list[dict[str, Any]]) -> np.ndarray:
-    return np.array([line["after"] - line["before"] for line in lines])
+    before, after = scores(lines)
+    return after - before
+
+
+def taught(lines: list[dict[str, Any]], chance: np.ndarray) -> np.ndarray:
+    """Which words the judge lets through, by the chance it gives them. *Shape:* (words,)"""
+    return (chance >= WORSE) & np.array([line["signs"]["errors"] >= -1 for line in lines])
 
 
 def fitted(lines: list[dict[str, Any]]) -> np.ndarray:
@@ -218,18 +267,18 @@ def area(scores: np.ndarray, better: np.ndarray) -> float:
 
 def row(name: str, lines: list[dict[str, Any]], chance: np.ndarray) -> list[str]:
     change, gain = changes(lines), np.array([line["gain"] for line in lines])
-    before = np.array([line["before"] for line in lines])
+    before, _ = scores(lines)
     moved = np.abs(change) > _SAME
-    areas = [figure(area(score[moved], change[moved] > 0)) for score in (chance, gain)]
-    signs = [Signs(**line["signs"]) for line in lines]
-    bearable = np.array([one.errors >= -1 and one.approach >= LEAST_APPROACH for one in signs])
-    taught, earlier = (chance >= WORSE) & bearable, gain >= 0
-    ranks = [before, before + change, before + change * taught, before + change * earlier]
-    kept = [
-        (change[rows] >= -_SAME).mean() if rows.any() else 1.0 for rows in (taught, moved | ~moved, earlier)
+    areas = [figure(area(score[moved], change[moved] > 0)) for score in (chance, gain, -before)]
+    chosen, wrong = taught(lines, chance), before < _RIGHT
+    ranks = [before, before + change, before + change * chosen, before[chosen], (before + change)[chosen]]
+    shares = [
+        chosen.mean(),
+        chosen[wrong].mean(),
+        *((change[rows] >= -_SAME).mean() for rows in (chosen, ...)),
     ]
-    shares = [f"{100 * one:.0f} %" for one in (taught.mean(), *kept)]
-    return [name, str(len(lines)), *areas, *(figure(one.mean()) for one in ranks), *shares]
+    found = [figure(one.mean()) for one in ranks]
+    return [name, str(len(lines)), *areas, *found, *(f"{100 * one:.0f} %" for one in shares)]
 
 
 if __name__ == "__main__":

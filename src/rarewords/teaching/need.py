@@ -20,7 +20,6 @@ from rarewords.lm import LanguageModel
 from rarewords.mimic.learner import WordLearner
 from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
-from rarewords.teaching.judge import LEAST_APPROACH
 from rarewords.teaching.learners import AnyLearner
 from rarewords.teaching.questions import ask_about
 from rarewords.teaching.scan import ChosenWords, MissingWord
@@ -30,7 +29,7 @@ LOOKED_AT = 3  # words looked at for each that is wanted
 READ_WELL = "the model reads it well in pieces"
 _CONTEXTS, _CONTEXTS_OF_A_LOOK = 8, 4
 _AT_ONCE = 32
-_CLEAR = 0.2
+_LEAST, _CLEAR = 0.05, 0.2  # approach
 
 
 def with_need(model: str, device: str, store: Store, words: Sequence[MissingWord]) -> list[MissingWord]:
@@ -75,7 +74,7 @@ def those_that_gain(
             key = key_of(lm.fingerprint, learner.key, store.key, slash, batch)
             found = stages.json("looked", key, partial(approaches, lm, learner, store, batch, slash=slash))
             for word, approach in zip(batch, found, strict=True):
-                if approach < LEAST_APPROACH:
+                if approach < _LEAST:
                     passed_over[word] = READ_WELL
                 else:
                     (clear if approach >= _CLEAR else slight).append(word)
