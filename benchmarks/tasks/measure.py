@@ -56,7 +56,8 @@ def change(
 def note(out: Path, **figures: object) -> None:
     """Append one line of figures to a file, and print it."""
     rounded = {
-        name: round(value, 4) if isinstance(value, float) else value for name, value in figures.items()
+        name: round(value, 4 if abs(value) > 1e-3 else 8) if isinstance(value, float) else value
+        for name, value in figures.items()
     }
     line = json.dumps(rounded)
     print(line, flush=True)
