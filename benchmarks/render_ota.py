@@ -123,8 +123,8 @@ gain is the mean difference from the first row over the same words, ± its stand
 are those of a shared machine. `balanced` measures each layer in units of its mean squared state.
 Twice the rate changes nothing. The last plan of the commands, the preset `paper`, was cut off and has no row.
 
-**Time.** 200 words of `gte-mlm` with 100 steps take 153 s on two cores (`python benchmarks/bench_ota.py cpu --paper-steps 0`;
-**goal 120, missed**); 50 steps would take about 80 s and lose .04 of the overlap."""
+**Time.** 200 words of `gte-mlm` with 100 steps take 153 s on two cores (`python benchmarks/bench_ota.py cpu
+--paper-steps 0`; **goal 120, missed**); 50 steps would take about 80 s and lose .04 of the overlap."""
 
 
 def settings_part(results: list[dict[str, Any]]) -> list[str]:
