@@ -1,5 +1,8 @@
 """``--help``: few options, the common ones in a panel of their own, and no value beside a flag."""
 
+import tomllib
+from importlib.resources import files
+
 import pytest
 from docs.making.commands import command_tree, walk
 
@@ -27,3 +30,14 @@ def test_flags_take_no_value():
         assert "--help" in shown
         assert "<bool>" not in shown
         assert "BOOL" not in shown
+
+
+def test_the_table_of_options_has_no_line_that_no_command_uses():
+    table = tomllib.loads((files("rarewords") / "cli" / "options.toml").read_text("utf-8"))
+    shared = table.pop("all")
+    names = {command: {one.name for one in COMMANDS[command].params} for command in COMMANDS}
+    assert {
+        command: set(own) - names[command] for command, own in table.items() if set(own) - names[command]
+    } == {}
+    elsewhere = {command: own - set(table.get(command, ())) for command, own in names.items()}
+    assert set(shared) <= set().union(*elsewhere.values())

@@ -8,22 +8,18 @@ import io
 import os
 import sys
 import warnings
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
 from rarewords import __version__, progress
-from rarewords.cli import corpus, mimic
-from rarewords.cli.ask import ask
-from rarewords.cli.demo import demo
-from rarewords.cli.inject import inject
+from rarewords.cli import corpus, mimic, options, wnlampro
+from rarewords.cli.demo import demo, serve
+from rarewords.cli.models import affected, ask, forget, inject, words
 from rarewords.cli.ota import ota
 from rarewords.cli.reproduce import reproduce
 from rarewords.cli.scan import scan
-from rarewords.cli.serve import serve
 from rarewords.cli.teach import teach
-from rarewords.cli.wnlampro import app as wnlampro
-from rarewords.cli.words import affected, forget, words
 from rarewords.errors import InputError
 from rarewords.files import LARGEST_NUMBER, explain_os_error
 
@@ -60,37 +56,16 @@ def _common(
     progress.enable(not quiet)
 
 
-app.command("teach")(teach)
-app.command("scan")(scan)
+app.command()(teach)
+app.command()(scan)
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(mimic.app, name="mimic")
-app.command("ask")(ask)
-app.command("inject")(inject)
-app.command("words")(words)
-app.command("forget")(forget)
-app.command("affected")(affected)
-app.command("demo")(demo)
-app.command("serve")(serve)
-app.add_typer(wnlampro, name="wnlampro")
-app.command("ota")(ota)
-app.command("reproduce")(reproduce)
-
-
-def _bound_numbers(group: typer.Typer) -> None:
-    """Give every option that takes a whole number its bounds."""
-    for inner in group.registered_groups:
-        _bound_numbers(inner.typer_instance or group)
-    for command in group.registered_commands:
-        assert command.callback is not None
-        hints = command.callback.__annotations__ = get_type_hints(command.callback, include_extras=True)
-        for hint in hints.values():
-            kind, *about = get_args(hint) or (hint,)
-            if int in (kind, *get_args(kind)):
-                about[-1].min = about[-1].min or 0
-                about[-1].max = about[-1].max or LARGEST_NUMBER
-
-
-_bound_numbers(app)
+for command in (ask, inject, words, forget, affected, demo, serve):
+    app.command()(command)
+app.add_typer(wnlampro.app, name="wnlampro")
+app.command()(ota)
+app.command()(reproduce)
+options.describe(app)
 
 
 def program() -> Any:

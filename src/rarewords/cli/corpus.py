@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -16,33 +16,21 @@ if TYPE_CHECKING:
 # Imports inside the commands save half a second at the start of every other command.
 app = typer.Typer(no_args_is_help=True, help="Counts and contexts of the words of a text.")
 
-_Store = Annotated[Path, typer.Argument(help="A store.")]
-_Out = Annotated[Path, typer.Option("--out", "-o", help="The folder of the new store.")]
-
 
 @app.command("build")
 def build_command(
-    out: _Out,
-    texts: options.Texts = None,
-    text: options.TextOption = None,
-    field: options.Field = "text",
-    model: Annotated[str | None, typer.Option("--model", "-m", help="Lower-case as this model does.")] = None,
-    cased: Annotated[
-        bool | None, typer.Option("--cased/--uncased", help="Keep capitals, or lower-case (the default).")
-    ] = None,
-    rule: Annotated[
-        str | None, options.advanced(metavar="RULE", help="Words to sample: `english` ([a-z.-]*) or `any`.")
-    ] = None,
-    contexts: Annotated[
-        int | None, typer.Option(metavar="N", help="Keep at most N contexts per word (1000).")
-    ] = None,
-    min_count: Annotated[
-        int | None,
-        options.advanced(metavar="N", help="Keep no contexts of words that occur fewer than N times."),
-    ] = None,
-    settings: options.SettingsFile = None,
-    workers: options.Workers = None,
-    engine: options.EngineName = "local",
+    out: Path,
+    texts: list[str] | None = None,
+    text: list[str] | None = None,
+    field: str = "text",
+    model: str | None = None,
+    cased: bool | None = None,
+    rule: str | None = None,
+    contexts: int | None = None,
+    min_count: int | None = None,
+    settings: Path | None = None,
+    workers: int | None = None,
+    engine: str = "local",
 ) -> None:
     """Count the words of a text and sample their contexts.
 
@@ -60,17 +48,17 @@ def build_command(
         min_count=min_count,
     )
     given = options.all_texts(texts, text)
-    _print_summary(build(given, out, wanted, field=field, workers=workers, engine=engine))
+    typer.echo(_summary(build(given, out, wanted, field=field, workers=workers, engine=engine)))
 
 
 @app.command("add")
 def add_command(
-    store: _Store,
-    texts: options.Texts = None,
-    text: options.TextOption = None,
-    field: options.Field = "text",
-    workers: options.Workers = None,
-    engine: options.EngineName = "local",
+    store: Path,
+    texts: list[str] | None = None,
+    text: list[str] | None = None,
+    field: str = "text",
+    workers: int | None = None,
+    engine: str = "local",
 ) -> None:
     """Add text to a store. Only new text is read; the result is that of building from all of it.
 
@@ -79,31 +67,19 @@ def add_command(
     from rarewords.corpus.build import add_text
 
     given = options.all_texts(texts, text)
-    _print_summary(add_text(store, given, field=field, workers=workers, engine=engine))
+    typer.echo(_summary(add_text(store, given, field=field, workers=workers, engine=engine)))
 
 
 @app.command("merge")
-def merge_command(
-    stores: Annotated[list[Path], typer.Argument(help="Two or more stores of different text.")],
-    out: _Out,
-    workers: options.Workers = None,
-    engine: options.EngineName = "local",
-) -> None:
+def merge_command(stores: list[Path], out: Path, workers: int | None = None, engine: str = "local") -> None:
     """Merge stores into one, the same as a store built from all their text."""
     from rarewords.corpus.build import merge_stores
 
-    _print_summary(merge_stores(stores, out, workers=workers, engine=engine))
+    typer.echo(_summary(merge_stores(stores, out, workers=workers, engine=engine)))
 
 
 @app.command("show")
-def show_command(
-    store: _Store,
-    word: Annotated[
-        str | None, typer.Argument(help="A word. Without it, check the store and print what it holds.")
-    ] = None,
-    contexts: Annotated[int, typer.Option(metavar="N", min=0, help="Print at most N contexts.")] = 10,
-    as_json: options.AsJson = False,
-) -> None:
+def show_command(store: Path, word: str | None = None, contexts: int = 10, as_json: bool = False) -> None:
     """Print how often a word occurs, and contexts of it."""
     from dataclasses import asdict
 
@@ -112,20 +88,16 @@ def show_command(
     opened = Store.open(store)
     if word is None:
         opened.check()
-        if as_json:
-            options.print_json({"settings": opened.settings.to_dict(), "totals": asdict(opened.totals)})
-        else:
-            _print_summary(opened)
+        about = {"settings": opened.settings.to_dict(), "totals": asdict(opened.totals)}
+        options.show(as_json, about, _summary(opened))
         return
-    found = opened.contexts(word, contexts)
-    count = opened.count(word)
-    if as_json:
-        options.print_json({"word": word, "count": count, "contexts": [asdict(context) for context in found]})
-        return
-    typer.echo(f"{word}: {count:,} times")
+    found, count = opened.contexts(word, contexts), opened.count(word)
+    lines = [f"{word}: {count:,} times"]
     for context in found:
         left, right = context.sentence[: context.start], context.sentence[context.end :]
-        typer.echo(f"  {left}[{context.sentence[context.start : context.end]}]{right}")
+        lines.append(f"  {left}[{context.sentence[context.start : context.end]}]{right}")
+    contexts_found = [asdict(context) for context in found]
+    options.show(as_json, {"word": word, "count": count, "contexts": contexts_found}, *lines)
 
 
 def _lower_case(model: str | None, cased: bool | None) -> bool | None:
@@ -138,12 +110,11 @@ def _lower_case(model: str | None, cased: bool | None) -> bool | None:
     return load_tokens(model).lower_case
 
 
-def _print_summary(store: Store) -> None:
+def _summary(store: Store) -> str:
     totals, header = store.totals, store.header
     size = sum(file.stat().st_size for file in store.path.iterdir())
-    typer.echo(
+    return (
         f"{store.path}: {totals.words:,} words ({len(store):,} distinct) in {totals.sentences:,} sentences, "
         f"{header.contexts:,} contexts from {header.sentences:,} sentences, {size / 1e6:,.1f} MB"
+        + (f"\n{totals.replaced:,} characters were not UTF-8 and were replaced" if totals.replaced else "")
     )
-    if totals.replaced:
-        typer.echo(f"{totals.replaced:,} characters were not UTF-8 and were replaced")

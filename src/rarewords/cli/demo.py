@@ -1,7 +1,6 @@
-"""``rarewords demo``: what the bundled model does not know, and what it knows after teaching."""
+"""Two ways to see it work: ``demo`` on the bundled model and text, ``serve`` as a page to try words on."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -11,12 +10,7 @@ _SHOWN = 8
 _ANSWERS = 3
 
 
-def demo(
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Keep the taught model in this folder.")
-    ] = None,
-    as_json: options.AsJson = False,
-) -> None:
+def demo(out: Path | None = None, as_json: bool = False) -> None:
     """Teach the bundled model rare words from sentences of Wikipedia, in less than a minute.
 
     The sentences ship with the package. The words were drawn by a rule, not by how well they turn out, so
@@ -45,7 +39,7 @@ def demo(
         asked = Dataset(tuple(entry for entry in Dataset.load() if entry.word.text in set(words)), "the demo")
         before, after = evaluate(lm, asked), evaluate(LanguageModel.from_pretrained(folder), asked)
     if as_json:
-        options.print_json({**taught.as_json(), "mrr": {"before": before.mrr, "after": after.mrr}})
+        options.show(True, {**taught.as_json(), "mrr": {"before": before.mrr, "after": after.mrr}})
         return
     right = {
         entry.word.text: {one.text for one in entry.targets}
@@ -70,3 +64,36 @@ def demo(
         f"{before.mrr:.3f} before, {after.mrr:.3f} after."
     )
     typer.echo("\nNow your own text:  rarewords teach FILES --out FOLDER")
+
+
+def serve(
+    model: str = "default",
+    learner: str | None = None,
+    port: int = 8765,
+    host: str = "127.0.0.1",
+    open_browser: bool = False,
+    device: str = "auto",
+) -> None:
+    """Open a page on 127.0.0.1: type a word and some sentences, see the answers before and after.
+
+    Only this machine can open the page. End it with Ctrl-C.
+    """
+    import logging
+
+    from rarewords.app.server import Server
+    from rarewords.app.study import Request, Study, samples
+    from rarewords.lm import LanguageModel
+    from rarewords.teaching.learners import open_learner
+
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
+    lm = LanguageModel.from_pretrained(model, device=device)
+    study = Study(lm, open_learner(lm, learner)[0])
+    study.answer(Request.parse(samples()[0]))  # the first answer is the slow one
+    try:
+        with Server(study, host=host, port=port) as server:
+            typer.echo(f"{server.url} (Ctrl-C ends it)")
+            if open_browser:
+                typer.launch(server.url)
+            server.serve_forever()
+    except KeyboardInterrupt:
+        typer.echo("stopped", err=True)

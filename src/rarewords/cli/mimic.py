@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -28,19 +28,16 @@ app = typer.Typer(no_args_is_help=True, help="Vectors for words from their conte
 
 @app.command()
 def fit(
-    corpus: options.Corpus,
-    out: Annotated[Path, typer.Option(help="Folder of the new learner.")],
-    model: options.Model = "default",
-    contexts: Annotated[int, typer.Option(min=1, help="Read at most N contexts per word.", metavar="N")] = 16,
-    min_count: Annotated[int, typer.Option(min=1, help="Learn from words that occur N times.")] = 50,
-    plan: Annotated[
-        bool,
-        typer.Option("--plan", help="Say how many words there are and how long it would take; do nothing."),
-    ] = False,
-    settings: options.SettingsFile = None,
-    seed: options.Seed = 0,
-    device: options.Device = "auto",
-    as_json: options.AsJson = False,
+    corpus: Path,
+    out: Path,
+    model: str = "default",
+    contexts: int = 16,
+    min_count: int = 50,
+    plan: bool = False,
+    settings: Path | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    as_json: bool = False,
 ) -> None:
     """Fit a learner: one matrix, in closed form, on words the model knows.
 
@@ -59,7 +56,11 @@ def fit(
     require_free(out)
     chosen, store = options.read_settings(settings, LearnerSettings), Store.open(corpus)
     if plan:
-        _plan_fit(corpus, model, contexts, min_count, seed, device, as_json)
+        from rarewords.teaching.plan import plan_fitting
+
+        found = plan_fitting(corpus, model, contexts=contexts, min_count=min_count, seed=seed, device=device)
+        line = f"Would fit {found.model} on {found.words:,} words, {found.contexts} contexts each"
+        options.show(as_json, found.as_json(), line, *found.lines())
         return
     lm = LanguageModel.from_pretrained(model, device=device)
     learner = WordLearner.fit(
@@ -68,46 +69,25 @@ def fit(
     learner.save_pretrained(out)
     fitted = learner.fitted
     assert fitted is not None
-    if as_json:
-        options.print_json({"folder": str(out), **vars(fitted)})
-    else:
-        typer.echo(f"{out}: fitted on {fitted.words:,} words, held-out cosine {fitted.held_out_cosine:.3f}")
-
-
-def _plan_fit(
-    corpus: Path, model: str, contexts: int, min_count: int, seed: int, device: str, as_json: bool
-) -> None:
-    from rarewords.cli.teach import print_seconds
-    from rarewords.teaching.plan import plan_fitting
-
-    found = plan_fitting(corpus, model, contexts=contexts, min_count=min_count, seed=seed, device=device)
-    if as_json:
-        options.print_json(found.as_json())
-        return
-    typer.echo(f"Would fit {found.model} on {found.words:,} words, {found.contexts} contexts each")
-    print_seconds(found)
+    line = f"{out}: fitted on {fitted.words:,} words, held-out cosine {fitted.held_out_cosine:.3f}"
+    options.show(as_json, {"folder": str(out), **vars(fitted)}, line)
 
 
 @app.command()
 def infer(
-    words: options.Words,
-    corpus: options.Corpus,
-    out: Annotated[Path, typer.Option(help="File of the new vectors (.safetensors).")],
-    learner: options.Learner = None,
-    model: options.Model = "default",
-    contexts: options.Contexts = None,
-    approximations: Annotated[
-        Path | None,
-        options.advanced(help="Cached vectors of the pieces, made by `rarewords ota`; computed if missing."),
-    ] = None,
-    settings: options.SettingsFile = None,
-    cache: Annotated[
-        bool, options.advanced(help="Keep what is read beside the store (STORE.readings).")
-    ] = True,
-    workers: options.OneWorker = 1,
-    engine: options.EngineName = "local",
-    device: options.Device = "auto",
-    as_json: options.AsJson = False,
+    words: Path,
+    corpus: Path,
+    out: Path,
+    learner: str | None = None,
+    model: str = "default",
+    contexts: int | None = None,
+    approximations: Path | None = None,
+    settings: Path | None = None,
+    cache: bool = True,
+    workers: int = 1,
+    engine: str = "local",
+    device: str = "auto",
+    as_json: bool = False,
 ) -> None:
     """Infer vectors for words from their contexts in a corpus and their spelling.
 
@@ -153,14 +133,11 @@ def infer(
     for word, reason in done.refused.items():
         typer.echo(f"{word}: {reason}", err=True)
     done.vectors.save(out)
-    if as_json:
-        rows = zip(done.vectors.words, done.context_share.tolist(), done.contexts.tolist(), strict=True)
-        shown = [{"word": word, "context_share": round(part, 3), "contexts": n} for word, part, n in rows]
-        options.print_json({"file": str(out), "words": shown, "refused": done.refused})
-        return
-    share = float(done.context_share.mean())
-    made, left_out = len(done.vectors), len(done.refused)
-    typer.echo(f"{out}: {made:,} words, {left_out} refused, {share:.0%} from contexts on average")
+    rows = zip(done.vectors.words, done.context_share.tolist(), done.contexts.tolist(), strict=True)
+    shown = [{"word": word, "context_share": round(part, 3), "contexts": n} for word, part, n in rows]
+    share = f"{float(done.context_share.mean()):.0%} from contexts on average"
+    line = f"{out}: {len(done.vectors):,} words, {len(done.refused)} refused, {share}"
+    options.show(as_json, {"file": str(out), "words": shown, "refused": done.refused}, line)
 
 
 def _readings_beside(store: Store) -> Stages:
@@ -178,30 +155,18 @@ _PARTS = ("ota", "form", "context", "attention")
 
 @app.command()
 def train(
-    corpus: options.Corpus,
-    out: Annotated[Path, typer.Option(help="The folder of the new mimic model.")],
-    targets: Annotated[
-        Path | None,
-        typer.Option(help="Vectors of words of several pieces, made by `rarewords ota --preset paper`."),
-    ] = None,
-    model: options.Model = "default",
-    preset: Annotated[str, typer.Option(help="The paper's `am` or `am+context`.")] = "am+context",
-    without: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PART",
-            help="Leave a part out: `ota` (learn from words of one piece only), `form`, `context` or "
-            "`attention` (all contexts have the same weight). Repeatable.",
-        ),
-    ] = None,
-    epochs: Annotated[
-        int | None, typer.Option(min=1, help="Passes over the training words.  [default: 10]")
-    ] = None,
-    settings: options.SettingsFile = None,
-    packed: Annotated[bool, options.advanced("--packed", help="Store matrices as int8.")] = False,
-    seed: options.Seed = 0,
-    device: options.Device = "auto",
-    as_json: options.AsJson = False,
+    corpus: Path,
+    out: Path,
+    targets: Path | None = None,
+    model: str = "default",
+    preset: str = "am+context",
+    without: list[str] | None = None,
+    epochs: int | None = None,
+    settings: Path | None = None,
+    packed: bool = False,
+    seed: int = 0,
+    device: str = "auto",
+    as_json: bool = False,
 ) -> None:
     """Train an attentive mimicking model on a corpus.
 
@@ -242,11 +207,8 @@ def train(
     with work_beside(out) as stages:
         fitted = AttentiveMimicking.fit(lm, store, vectors, chosen, work=stages.path, after_epoch=after_epoch)
         fitted.save_pretrained(out, packed=packed)
-    if as_json:
-        history = [vars(report) for report in fitted.history]
-        options.print_json({"folder": str(out), "settings": asdict(chosen), "history": history})
-    else:
-        typer.echo(f"{out}: trained, {_line(fitted.history[-1])}")
+    about = {"folder": str(out), "settings": asdict(chosen), "history": list(map(vars, fitted.history))}
+    options.show(as_json, about, f"{out}: trained, {_line(fitted.history[-1])}")
 
 
 def _line(report: Any) -> str:

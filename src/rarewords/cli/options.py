@@ -1,69 +1,48 @@
-"""Options that several commands share, each with one meaning and one help text."""
+"""What the commands share: the table of their options (``options.toml``), settings from files, output."""
 
 import json
 import tomllib
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
 
 from rarewords.engine import Engine, engine_for
 from rarewords.errors import InputError
-from rarewords.files import checked_settings, read_text
+from rarewords.files import LARGEST_NUMBER, checked_settings, read_text
 
 T = TypeVar("T")
 
-# An option that few need; --help shows these in a panel of their own.
-advanced = partial(typer.Option, rich_help_panel="Advanced")
 
-Texts = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="TEXT",
-        help="Files (txt, jsonl, csv, tsv, parquet; plain, gz, bz2, xz, zst), folders, patterns, `-` for "
-        "standard input.",
-        show_default=False,
-    ),
-]
-TextOption = Annotated[
-    list[str] | None, typer.Option("--text", "-t", help="Text, like the arguments; may be repeated.")
-]
-Field = Annotated[str, advanced(help="The field that holds the text in jsonl, csv, tsv and parquet.")]
-Rule = Annotated[
-    str, advanced(metavar="RULE", help="What counts as a word: `english` (letters a-z, `.`, `-`) or `any`.")
-]
-Workers = Annotated[int | None, advanced(min=1, help="Number of processes; by default one per core.")]
-OneWorker = Annotated[int, advanced("--workers", min=1, help="Number of processes.")]
-EngineName = Annotated[
-    str, advanced("--engine", metavar="ENGINE", help="`local` processes or `ray`, at RAY_ADDRESS.")
-]
-Corpus = Annotated[Path, typer.Option("--corpus", help="A store made by `rarewords corpus build`.")]
-Words = Annotated[Path, typer.Option("--words", "-w", help="A file with one word per line.")]
-NewModel = Annotated[
-    Path, typer.Option("--out", "-o", help="The new model's folder; must not exist or be empty.")
-]
-Contexts = Annotated[int | None, typer.Option(min=1, help="Use at most N contexts per word.", metavar="N")]
-Learner = Annotated[
-    str | None,
-    typer.Option(
-        "--learner",
-        metavar="FOLDER",
-        help="A folder made by `rarewords mimic fit` or `mimic train`, or `am` for the attentive mimicking "
-        "model that ships. By default the best learner for the model.",
-    ),
-]
-SettingsFile = Annotated[
-    Path | None, advanced("--settings", metavar="FILE", help="A TOML file with further settings.")
-]
-Seed = Annotated[int, advanced(min=0, help="Seed of all random choices.")]
-Model = Annotated[
-    str,
-    typer.Option("--model", "-m", help="A model: `default` (the bundled one), a local folder or a hub name."),
-]
-Device = Annotated[str, advanced(help="Device: auto, cuda, cuda:N, mps or cpu.")]
-AsJson = Annotated[bool, advanced("--json", help="Print the result as JSON on stdout.")]
+def describe(group: typer.Typer, path: tuple[str, ...] = ()) -> None:
+    """Give every parameter of every command its flags, bounds and help from the table."""
+    table = tomllib.loads((files("rarewords") / "cli" / "options.toml").read_text("utf-8"))
+    for inner in group.registered_groups:
+        describe(inner.typer_instance or group, (*path, str(inner.name)))
+    for command in group.registered_commands:
+        assert command.callback is not None
+        own = table.get(" ".join([*path, command.name or command.callback.__name__]), {})
+        hints = get_type_hints(command.callback)
+        for name, kind in hints.items():
+            if name != "return":
+                hints[name] = _described(name, kind, **(own.get(name) or table["all"][name]))
+        command.callback.__annotations__ = hints
+
+
+def _described(
+    name: str, kind: Any, *, flags: str = "", argument: bool = False, advanced: bool = False, **about: Any
+) -> Any:
+    kinds = (kind, *get_args(kind))
+    if argument:
+        return Annotated[kind, typer.Argument(**about)]
+    if int in kinds:
+        about = {"min": 0, "max": LARGEST_NUMBER, **about}
+    if bool in kinds and not flags:
+        flags = "--" + name.replace("_", "-")  # without --no-NAME
+    panel = "Advanced" if advanced else None
+    return Annotated[kind, typer.Option(*flags.split(), rich_help_panel=panel, **about)]
 
 
 def all_texts(texts: list[str] | None, more: list[str] | None) -> list[str]:
@@ -93,6 +72,7 @@ def engine_or_none(name: str, workers: int) -> AbstractContextManager[Engine | N
     return nullcontext() if name == "local" and workers == 1 else engine_for(name, workers)
 
 
-def print_json(value: Any) -> None:
-    """Print machine-readable output: JSON on stdout, and nothing else there."""
-    typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
+def show(as_json: bool, value: Any, *lines: str) -> None:
+    """Print a result: with ``--json`` the value, and nothing else on stdout; otherwise the lines."""
+    for line in [json.dumps(value, indent=1, ensure_ascii=False)] if as_json else lines:
+        typer.echo(line)

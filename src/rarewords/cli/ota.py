@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -13,25 +12,18 @@ from rarewords.ota.settings import BASELINES, OtaSettings
 
 
 def ota(
-    words: options.Words,
-    out: Annotated[Path, typer.Option(help="The file of vectors to write (.safetensors).")],
-    model: options.Model = "default",
-    preset: Annotated[
-        str | None,
-        typer.Option(help="`fast`, or `paper`: as the paper has it, 40 times slower.", show_default="fast"),
-    ] = None,
-    method: Annotated[str, typer.Option(help="`ota`, or a baseline: `first`, `last`, `avg`.")] = "ota",
-    steps: Annotated[
-        int | None, typer.Option(min=1, help="Number of steps; `fast` takes 100, `paper` 4000.")
-    ] = None,
-    keep_single: Annotated[
-        bool, typer.Option("--keep-single", help="Give words of one piece the model's own embedding.")
-    ] = False,
-    settings: options.SettingsFile = None,
-    workers: options.OneWorker = 1,
-    engine: options.EngineName = "local",
-    device: options.Device = "auto",
-    as_json: options.AsJson = False,
+    words: Path,
+    out: Path,
+    model: str = "default",
+    preset: str | None = None,
+    method: str = "ota",
+    steps: int | None = None,
+    keep_single: bool = False,
+    settings: Path | None = None,
+    workers: int = 1,
+    engine: str = "local",
+    device: str = "auto",
+    as_json: bool = False,
 ) -> None:
     """Compute one vector for each word of several pieces, which acts in the model as its pieces do.
 
@@ -62,12 +54,8 @@ def ota(
             lm, listed, chosen, method=method, keep_single=keep_single, stages=stages, engine=runner
         )
         result.vectors.save(out)
-    if as_json:
-        notes = [vars(note) for note in result.notes]
-        options.print_json(
-            {"out": str(out), "words": len(result.vectors), "resumed": result.resumed, "notes": notes}
-        )
-        return
-    for note in result.notes:
+    for note in () if as_json else result.notes:
         typer.echo(f"note: {note}", err=True)
-    typer.echo(f"{out}: {len(result.vectors):,} vectors; {len(result.left_out):,} words left out")
+    notes, words_made = [vars(note) for note in result.notes], len(result.vectors)
+    about = {"out": str(out), "words": words_made, "resumed": result.resumed, "notes": notes}
+    options.show(as_json, about, f"{out}: {words_made:,} vectors; {len(result.left_out):,} words left out")

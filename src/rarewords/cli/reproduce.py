@@ -2,43 +2,24 @@
 
 import shlex
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rarewords.cli import options
 
 
 def reproduce(
-    corpus: options.Corpus,
-    out: Annotated[Path, typer.Option("--out", "-o", help="A folder for report, results and stages.")],
-    parts: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="all, or some of ota, methods, heatmap, ablation, main, examples, beyond. `report` alone "
-            "writes the report of finished parts."
-        ),
-    ] = None,
-    model: options.Model = "default",
-    quick: Annotated[bool, typer.Option("--quick", help="Run a small sample: minutes on two cores.")] = False,
-    targets: Annotated[
-        Path | None, options.advanced(help="Vectors made by `rarewords ota`; missing words are approximated.")
-    ] = None,
-    learner: Annotated[
-        Path | None,
-        options.advanced(metavar="FOLDER", help="A learner for part `beyond`; by default the model's own."),
-    ] = None,
-    data: Annotated[
-        str, typer.Option("--data", help="A WNLaMPro file; `default` is the one that ships.")
-    ] = "default",
-    seeds: Annotated[
-        int | None,
-        options.advanced(min=1, help="Trainings of each configuration: 3 by default, 1 for a sample."),
-    ] = None,
-    seed: options.Seed = 0,
-    workers: options.OneWorker = 1,
-    device: options.Device = "auto",
-    as_json: options.AsJson = False,
+    corpus: Path,
+    out: Path,
+    parts: list[str] | None = None,
+    model: str = "default",
+    quick: bool = False,
+    targets: Path | None = None,
+    learner: Path | None = None,
+    data: str = "default",
+    seeds: int | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    device: str = "auto",
+    as_json: bool = False,
 ) -> None:
     """Run the paper's experiments and write `report.html`, with figures and raw results.
 
@@ -91,11 +72,11 @@ def reproduce(
             command=shlex.join(["rarewords", "reproduce", *repeated, *given]),
             engine=engine,
         )
-    if as_json:
-        claims = [{"verdict": claim.verdict, **to_json(claim)} for claim in done.claims]
-        options.print_json({"report": str(done.report), "claims": claims, "results": to_json(done.parts)})
-        return
-    for claim in done.claims:
-        typer.echo(f"{claim.verdict:>12}  {claim.statement}")
+    claims = [{"verdict": claim.verdict, **to_json(claim)} for claim in done.claims]
     verdicts = ", ".join(f"{number} {verdict}" for verdict, number in counted(done.claims).items() if number)
-    typer.echo(f"{done.report}: {verdicts or 'no conclusions tested'}")
+    options.show(
+        as_json,
+        {"report": str(done.report), "claims": claims, "results": to_json(done.parts)},
+        *(f"{claim.verdict:>12}  {claim.statement}" for claim in done.claims),
+        f"{done.report}: {verdicts or 'no conclusions tested'}",
+    )

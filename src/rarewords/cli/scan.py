@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -14,27 +13,19 @@ _ON_SCREEN = 20
 
 
 def scan(
-    texts: options.Texts = None,
-    text: options.TextOption = None,
-    model: options.Model = "default",
-    rule: options.Rule = "english",
-    min_count: Annotated[
-        int, typer.Option(min=1, metavar="N", help="List words that occur at least N times.")
-    ] = 1,
-    top: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="List N words (20 on screen, all in files).")
-    ] = None,
-    ask: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Ask the model about the first N words; 0 is quickest.")
-    ] = 20,
-    phrases: Annotated[
-        bool, typer.Option("--phrases", help="Find fixed phrases of these words too: shortness of breath.")
-    ] = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a words file for `teach`.")] = None,
-    field: options.Field = "text",
-    workers: options.Workers = None,
-    device: options.Device = "auto",
-    as_json: options.AsJson = False,
+    texts: list[str] | None = None,
+    text: list[str] | None = None,
+    model: str = "default",
+    rule: str = "english",
+    min_count: int = 1,
+    top: int | None = None,
+    ask: int = 20,
+    phrases: bool = False,
+    out: Path | None = None,
+    field: str = "text",
+    workers: int | None = None,
+    device: str = "auto",
+    as_json: bool = False,
 ) -> None:
     """Find the words of a text that the model splits into pieces, those that would gain most first.
 
@@ -69,7 +60,7 @@ def scan(
             temporary.write_text("".join(lines), "utf-8")
     if as_json:
         missing = [{**asdict(word), "gain": round(word.gain, 2)} for word in found.missing]
-        options.print_json({**asdict(found), "missing": missing})
+        options.show(True, {**asdict(found), "missing": missing})
         return
     share = 100 * found.missing_occurrences / found.occurrences
     typer.echo(

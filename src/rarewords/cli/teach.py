@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -12,59 +12,31 @@ from rarewords.cli import options
 
 if TYPE_CHECKING:
     from rarewords.teaching.outcome import Taught
-    from rarewords.teaching.plan import Plan, Timetable
+    from rarewords.teaching.plan import Plan
 
 _SHOWN = 10
 
 
 def teach(
-    out: options.NewModel,
-    texts: options.Texts = None,
-    text: options.TextOption = None,
-    words: Annotated[
-        Path | None, typer.Option("--words", "-w", help="A words file; by default the text is searched.")
-    ] = None,
-    model: options.Model = "default",
-    corpus: Annotated[
-        Path | None, typer.Option(help="A store made by `rarewords corpus build`, instead of text.")
-    ] = None,
-    learner: options.Learner = None,
-    reader: Annotated[
-        str,
-        options.advanced(metavar="MODEL", help="The masked LM that reads the text for a model that is none."),
-    ] = "default",
-    min_count: Annotated[
-        int | None,
-        options.advanced(min=1, metavar="N", help="Without --words: words that occur at least N times (4)."),
-    ] = None,
-    top: Annotated[
-        int | None, options.advanced(min=1, metavar="N", help="Without --words: at most N words (1000).")
-    ] = None,
-    slash: Annotated[
-        bool | None,
-        options.advanced(
-            "--slash/--replace", help="Pieces and vector side by side (default), or one token per word."
-        ),
-    ] = None,
-    rule: Annotated[
-        str | None, options.advanced(metavar="RULE", help="What counts as a word: `english` or `any`.")
-    ] = None,
-    question: Annotated[
-        str | None,
-        options.advanced(
-            metavar="TEXT",
-            help="Ask this about each word in the report: `a <W> treats _`. By default a "
-            "question that suits how the text uses the word.",
-        ),
-    ] = None,
-    settings: options.SettingsFile = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Say what would be taught and how long it would take; do nothing.")
-    ] = False,
-    field: options.Field = "text",
-    workers: options.Workers = None,
-    device: options.Device = "auto",
-    as_json: options.AsJson = False,
+    out: Path,
+    texts: list[str] | None = None,
+    text: list[str] | None = None,
+    words: Path | None = None,
+    model: str = "default",
+    corpus: Path | None = None,
+    learner: str | None = None,
+    reader: str = "default",
+    min_count: int | None = None,
+    top: int | None = None,
+    slash: bool | None = None,
+    rule: str | None = None,
+    question: str | None = None,
+    settings: Path | None = None,
+    plan: bool = False,
+    field: str = "text",
+    workers: int | None = None,
+    device: str = "auto",
+    as_json: bool = False,
 ) -> None:
     """Teach a model the rare words of a text, judge each word, and save an ordinary Hugging Face folder.
 
@@ -94,9 +66,13 @@ def teach(
         workers=workers,
     )
     if as_json:
-        options.print_json({"folder": str(out), **done.as_json()})
+        options.show(True, {"folder": str(out), **done.as_json()})
     elif isinstance(done, Plan):
-        _print_plan(done)
+        names = ", ".join(list(done.words)[:_SHOWN])
+        more = f" and {len(done.words) - _SHOWN:,} more" if len(done.words) > _SHOWN else ""
+        typer.echo(f"Would teach {done.model} {len(done.words):,} words: {names}{more}")
+        _print_refused("Would not teach", done.refused)
+        typer.echo("\n".join(done.lines()))
     else:
         _print_taught(done)
     if not isinstance(done, Plan) and done.warning:
@@ -146,22 +122,6 @@ def _print_taught(taught: Taught) -> None:
     _print_refused("Not taught", taught.refused)
     for line in summary(taught.passed_over):
         typer.echo(f"Passed over: {line}")
-
-
-def _print_plan(plan: Plan) -> None:
-    names = ", ".join(list(plan.words)[:_SHOWN])
-    more = f" and {len(plan.words) - _SHOWN:,} more" if len(plan.words) > _SHOWN else ""
-    typer.echo(f"Would teach {plan.model} {len(plan.words):,} words: {names}{more}")
-    _print_refused("Would not teach", plan.refused)
-    print_seconds(plan)
-
-
-def print_seconds(plan: Timetable) -> None:
-    """Print how long each stage of a plan would take."""
-    from rarewords.progress import duration
-
-    for stage, seconds in {**plan.seconds, "in all, about": plan.total_seconds}.items():
-        typer.echo(f"  {stage:<22} {duration(seconds):>12}")
 
 
 def _print_refused(verdict: str, refused: dict[str, str]) -> None:

@@ -4,7 +4,6 @@ The library is imported inside the commands: torch and NumPy would delay ``--hel
 """
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -17,22 +16,17 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-Out = Annotated[Path, typer.Option("--out", "-o", help="The file to write.")]
-Results = Annotated[list[Path], typer.Argument(help="Files written by `rarewords wnlampro eval`.")]
-
 
 @app.command()
 def build(
-    counts: Annotated[Path, typer.Option(help="A corpus store, or a file of `word<TAB>count` lines.")],
-    out: Out,
-    model: options.Model = "default",
-    wordnet: Annotated[Path | None, typer.Option(help="The folder of WordNet 3.0's files.")] = None,
-    corruptions: Annotated[int, options.advanced(help="The number of corrupted words.")] = 2880,
-    medium: Annotated[int, options.advanced(help="Words that occur less often are rare.")] = 10,
-    frequent: Annotated[
-        int, options.advanced(help="Words that occur at least this often are frequent.")
-    ] = 100,
-    seed: options.Seed = 0,
+    counts: Path,
+    out: Path,
+    model: str = "default",
+    wordnet: Path | None = None,
+    corruptions: int = 2880,
+    medium: int = 10,
+    frequent: int = 100,
+    seed: int = 0,
 ) -> None:
     """Build the data set from WordNet 3.0, word counts and a model's vocabulary."""
     from rarewords.models import load_tokens
@@ -50,32 +44,19 @@ def build(
 
 @app.command("eval")
 def evaluate(
-    out: Out,
-    model: options.Model = "default",
-    vectors: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|first|last|avg",
-            help="Replace keywords with vectors: a file (safetensors or word2vec text), or the first, last "
-            "or mean embedding of their subwords. By default keywords stay as they are.",
-        ),
-    ] = None,
-    slash: Annotated[
-        bool | None, typer.Option("--slash", help="Show `word / <vector>` instead of the vector alone.")
-    ] = None,
-    subset: Annotated[str | None, typer.Option("--set", help="dev, test or all (the default).")] = None,
-    limit: Annotated[
-        int | None, typer.Option(help="Ask at most N entries, evenly spread.", metavar="N")
-    ] = None,
-    data: Annotated[str, typer.Option(help="A data set file; `default` is the one that ships.")] = "default",
-    answers: Annotated[
-        bool, typer.Option("--answers", help="Keep answers, for `wnlampro compare --words`.")
-    ] = False,
-    settings: options.SettingsFile = None,
-    workers: options.OneWorker = 1,
-    engine: options.EngineName = "local",
-    device: options.Device = "auto",
-    as_json: options.AsJson = False,
+    out: Path,
+    model: str = "default",
+    vectors: str | None = None,
+    slash: bool | None = None,
+    subset: str | None = None,
+    limit: int | None = None,
+    data: str = "default",
+    answers: bool = False,
+    settings: Path | None = None,
+    workers: int = 1,
+    engine: str = "local",
+    device: str = "auto",
+    as_json: bool = False,
 ) -> None:
     """Probe a model: MRR, P@3 and P@10 by relation and frequency.
 
@@ -110,21 +91,12 @@ def evaluate(
             answers=answers,
         )
         result.save(out)
-    if as_json:
-        options.print_json({"settings": dict(result.settings), "cells": result.summary()})
-    else:
-        typer.echo(result_table(result), nl=False)
+    about = {"settings": dict(result.settings), "cells": result.summary()}
+    options.show(as_json, about, result_table(result).rstrip("\n"))
 
 
 @app.command()
-def compare(
-    results: Results,
-    words: Annotated[
-        Path | None,
-        typer.Option("--words", "-w", help="Also show the answers for the words of a file, one per line."),
-    ] = None,
-    as_json: options.AsJson = False,
-) -> None:
+def compare(results: list[Path], words: Path | None = None, as_json: bool = False) -> None:
     """Print the paper's main table for any number of results.
 
     The best result of a cell is bold; `*` marks a significant difference from the first result.
@@ -136,28 +108,17 @@ def compare(
 
     loaded = [ProbeResult.load(path) for path in results]
     comparison = compare_results(loaded)
-    shown = None if words is None else answers_table(loaded, set(read_words(words)))
-    if as_json:
-        options.print_json(comparison.as_json())
-        return
-    typer.echo(comparison_table(comparison), nl=False)
+    tables = [comparison_table(comparison)]
     if len(results) > 1:
-        typer.echo(f"\nMRR against {comparison.labels[0]}:\n\n{difference_table(comparison)}", nl=False)
-    if shown is not None:
-        typer.echo(f"\n{shown}", nl=False)
+        tables.append(f"MRR against {comparison.labels[0]}:\n\n{difference_table(comparison)}")
+    if words is not None:
+        tables.append(answers_table(loaded, set(read_words(words))))
+    options.show(as_json, comparison.as_json(), "\n".join(tables).rstrip("\n"))
 
 
 @app.command()
 def figure(
-    results: Results,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The name of the .png and .svg files.")],
-    heatmap: Annotated[
-        bool, typer.Option("--heatmap", help="Draw ranks by how often the word occurs, for one result.")
-    ] = False,
-    metric: Annotated[str, typer.Option(help="mrr, p3 or p10.")] = "mrr",
-    relation: Annotated[
-        str | None, typer.Option(help="One relation; by default all, or cohyponym for a heat map.")
-    ] = None,
+    results: list[Path], out: Path, heatmap: bool = False, metric: str = "mrr", relation: str | None = None
 ) -> None:
     """Draw a metric by frequency, one line per result; or a heat map of ranks."""
     from rarewords.probe.result import ProbeResult

@@ -16,6 +16,7 @@ from rarewords.corpus.store import Store
 from rarewords.lm import LanguageModel
 from rarewords.mimic.learner import MOST_WORDS, WordLearner, usable_words
 from rarewords.models import DEFAULT_MODEL, shown_name
+from rarewords.progress import duration
 from rarewords.stages import Stages
 from rarewords.teaching.learners import fitting_passes, learner_for
 from rarewords.teaching.learning import learn
@@ -40,6 +41,11 @@ class Timetable:
     def total_seconds(self) -> float:
         """The seconds of all stages together."""
         return sum(self.seconds.values())
+
+    def lines(self) -> list[str]:
+        """The same for a reader, a line for each stage."""
+        times = {**self.seconds, "in all, about": self.total_seconds}
+        return [f"  {stage:<22} {duration(seconds):>12}" for stage, seconds in times.items()]
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``--json``."""

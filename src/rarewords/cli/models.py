@@ -1,0 +1,101 @@
+"""Commands on one model folder: ``ask``, ``inject``, ``words``, ``forget`` and ``affected``."""
+
+from functools import reduce
+from pathlib import Path
+
+import typer
+
+from rarewords.cli import options
+
+
+def ask(
+    patterns: list[str],
+    model: str = "default",
+    top: int = 5,
+    device: str = "auto",
+    as_json: bool = False,
+) -> None:
+    """Fill the blank in a sentence and show the most probable answers.
+
+    Example: `rarewords ask "a kumquat is a kind of _ ."`
+    """
+    import math
+
+    from rarewords.lm import LanguageModel, Query
+
+    lm = LanguageModel.from_pretrained(model, device=device)
+    blanks = ("[MASK]", "<mask>", lm.tokens.mask_token)
+    queries = [reduce(lambda text, blank: text.replace(blank, "_"), blanks, pattern) for pattern in patterns]
+    answers = lm.fill([Query(query) for query in queries], top_k=top)
+    found, lines = [], []
+    for row, pattern in enumerate(patterns):
+        chances = [round(math.exp(log_prob), 4) for log_prob in answers.log_probs[row].tolist()]
+        pairs = list(zip(answers.words(row), chances, strict=True))
+        shown = [{"word": word, "probability": chance} for word, chance in pairs]
+        found.append({"sentence": pattern, "answers": shown})
+        lines.append(f"{pattern}  ->  {', '.join(f'{word} {chance:.2f}' for word, chance in pairs)}")
+    options.show(as_json, found, *lines)
+
+
+def inject(
+    vectors: Path,
+    out: Path,
+    model: str = "default",
+    predictable: bool = False,
+    existing: str = "refuse",
+    slash: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Put word vectors into a model and save it as an ordinary Hugging Face folder.
+
+    The folder loads with plain transformers. Text without the new words gives the same outputs as before.
+    """
+    from rarewords.injection import inject_folder
+    from rarewords.vectors import open_vectors
+
+    given = open_vectors(vectors)
+    done = inject_folder(model, given, out, predictable=predictable, existing=existing, slash=slash)
+    counts = f"{len(done.ids):,} words, {len(done.replaced)} replaced; {len(done.skipped)} skipped"
+    options.show(as_json, {"folder": str(out), **vars(done)}, f"{out}: {counts}")
+
+
+def words(folder: Path, as_json: bool = False) -> None:
+    """List the words that a folder was taught: how often the text had them, and how each was judged.
+
+    Example: `rarewords words taught`
+    """
+    from rarewords.forget import taught_words
+
+    found = taught_words(folder)
+    lines = (f"{one.word}\t{one.count:,} times\t{one.verdict}\tlearner: {one.learner}" for one in found)
+    options.show(as_json, [vars(one) for one in found], *lines)
+
+
+def forget(folder: Path, words: list[str], out: Path) -> None:
+    """Save a taught folder without some of its words; the others stay as they are.
+
+    Example: `rarewords forget taught kumquat --out fewer`
+    """
+    from rarewords.forget import forget as forget_words
+
+    left = forget_words(folder, words, out)
+    typer.echo(f"{out}: {len(left):,} taught words left")
+
+
+def affected(
+    model: str,
+    texts: list[str] | None = None,
+    field: str = "text",
+    id_field: str | None = None,
+    as_json: bool = False,
+) -> None:
+    """List the documents that hold a taught word and must be embedded again; every line of text is one.
+
+    Example: `rarewords affected --model taught documents.jsonl --id id`
+    """
+    from rarewords.forget import affected_documents
+
+    found = list(affected_documents(model, texts or [], field=field, id_field=id_field))
+    places = (f"{one.file}:{one.number}" if one.id is None else one.id for one in found)
+    lines = (f"{place}\t{', '.join(one.words)}" for place, one in zip(places, found, strict=True))
+    options.show(as_json, [vars(one) for one in found], *lines)
