@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rarewords import InputError, LanguageModel, Query, models
+from rarewords import InputError, LanguageModel, Query
 from tests.architectures import ARCHITECTURES, small_model
 
 PATTERNS = ("a <W> is a kind of _ .", '"<W>" and "_" .', "_ is the opposite of <W> .")
@@ -79,10 +79,8 @@ def test_a_vector_replaces_all_pieces_and_slash_keeps_them(model):
     assert not np.array_equal(answers.ids[0], answers.ids[1])
 
 
-def test_hidden_states_from_vectors_equal_those_from_ids_with_and_without_padding(model):
-    texts = ["the world war", "a kumquat is a kind of fruit in the world"]
-    singles = []
-    for text in texts:
+def test_hidden_states_from_vectors_equal_those_from_ids(model):
+    for text in ("the world war", "a kumquat is a kind of fruit in the world"):
         ids = model.tokenizer(text, return_tensors="pt")["input_ids"]
         with torch.no_grad():
             expected = model.model(ids, output_hidden_states=True).hidden_states
@@ -90,13 +88,6 @@ def test_hidden_states_from_vectors_equal_those_from_ids_with_and_without_paddin
         assert len(found) == len(expected) == model.layers + 1
         for a, b in zip(found, expected, strict=True):
             torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
-        singles.append(found)
-    padded = model.tokenizer(texts, return_tensors="pt", padding=True)
-    with torch.no_grad():
-        together = model.hidden_states(model.embed(padded["input_ids"]), padded["attention_mask"])
-    for row, single in enumerate(singles):
-        for layer, alone in zip(together, single, strict=True):
-            torch.testing.assert_close(layer[row, : alone.shape[1]], alone[0], atol=1e-4, rtol=1e-4)
 
 
 def test_gradients_reach_the_free_vector(model):
@@ -116,25 +107,6 @@ def test_whole_words_are_one_piece_in_running_text(model):
         assert model.pieces(word) == [words[word]]
     assert "world" in words
     assert "kumquat" not in words
-
-
-def test_bfloat16_gives_nearly_the_same_answers():
-    try:
-        half = LanguageModel.from_pretrained("default", device="cpu", dtype="bfloat16")
-    except InputError as error:
-        pytest.skip(str(error))
-    full = LanguageModel.from_pretrained("default", device="cpu")
-    a, b = half.fill(queries(), top_k=10), full.fill(queries(), top_k=10)
-    overlap = [len(set(x) & set(y)) / 10 for x, y in zip(a.ids.tolist(), b.ids.tolist(), strict=True)]
-    assert np.mean(overlap) > 0.85
-
-
-def test_bfloat16_that_kills_the_process_is_refused_in_one_line(monkeypatch):
-    models._bfloat16_works.cache_clear()
-    monkeypatch.setattr(models.sys, "executable", "/bin/false")  # as if the trial had died
-    with pytest.raises(InputError, match="cannot multiply bfloat16 matrices; use --dtype float32"):
-        LanguageModel.from_pretrained("default", device="cpu", dtype="bfloat16")
-    models._bfloat16_works.cache_clear()
 
 
 @pytest.mark.parametrize("device", ["meta", "gpu", "xla", ""])
@@ -194,7 +166,5 @@ def test_loading_errors_name_the_cause(tmp_path):
     LanguageModel.from_pretrained("default").tokenizer.save_pretrained(tmp_path / "headless")
     with pytest.raises(InputError, match="is an encoder without a masked-LM head, but this needs"):
         LanguageModel.from_pretrained(tmp_path / "headless")
-    with pytest.raises(InputError, match="unknown dtype"):
-        LanguageModel.from_pretrained("default", dtype="int4")
     with pytest.raises(InputError, match="unknown device"):
         LanguageModel.from_pretrained("default", device="abacus")

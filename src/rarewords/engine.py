@@ -11,6 +11,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
@@ -155,9 +156,8 @@ class LocalEngine(Engine):
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
             # Not forked: the parent may hold threads and locks of other libraries.
-            self._pool = ProcessPoolExecutor(
-                self.workers, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker
-            )
+            spawn, threads = multiprocessing.get_context("spawn"), max(1, _cores() // self.workers)
+            self._pool = ProcessPoolExecutor(self.workers, spawn, _start_worker, (threads,))
         return self._pool
 
     def _stop(self) -> None:
@@ -179,7 +179,10 @@ def _finished(future: Future[Any]) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
 
 
-def _start_worker() -> None:
+def _start_worker(threads: int) -> None:
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads))  # the workers share the cores
+    if "torch" in sys.modules:  # imported already by the program, so that it has not seen this
+        sys.modules["torch"].set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     # Ctrl-C reaches the whole group; the parent decides, a worker does not print a traceback of its own.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()

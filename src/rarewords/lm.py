@@ -10,7 +10,7 @@ import hashlib
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from rarewords.engine import in_threads
 from rarewords.errors import InputError
-from rarewords.models import DEFAULT_MODEL, Kind, choose_device, choose_dtype, load_pretrained
+from rarewords.models import DEFAULT_MODEL, Kind, choose_device, load_pretrained
 from rarewords.progress import progress
 from rarewords.tokens import EncodedBlank, Tokens
 
@@ -86,7 +86,8 @@ class LanguageModel:
         self.name, self.kind = name, kind
         self._base: nn.Module = model.base_model
         self._embedding: nn.Embedding = model.get_input_embeddings()
-        self._head = _find_head(model)
+        heads: Iterator[list[Any]] = ([getattr(model, name, None) for name in names] for names in _HEADS)
+        self._head = next((modules for modules in heads if None not in modules), None)
 
     @classmethod
     def from_pretrained(
@@ -94,19 +95,21 @@ class LanguageModel:
         name: str | Path = DEFAULT_MODEL,
         *,
         device: str = "auto",
-        dtype: str = "float32",
         kind: Kind = "masked",
     ) -> LanguageModel:
         """Load a model: ``default`` is the bundled one, otherwise a local folder or a hub name.
 
         :param device: ``auto`` (the best there is), ``cuda``, ``cuda:1``, ``mps`` or ``cpu``.
-        :param dtype: ``float32`` or ``bfloat16``.
         :param kind: ``masked``; or, to be taught with vectors of a reader, ``encoder`` or ``causal``.
         """
         chosen = choose_device(device)
-        number = choose_dtype(dtype, chosen)
         model, tokenizer = load_pretrained(name, kind)
-        return cls(model.to(device=chosen, dtype=number), tokenizer, name=str(name), kind=kind)
+        return cls(model.to(chosen, torch.float32), tokenizer, name=str(name), kind=kind)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by its name: another process loads the model itself, once."""
+        precision = torch.get_float32_matmul_precision()
+        return _unpickled, (precision, self.name, str(self.device), self.dtype, self.kind)
 
     @property
     def device(self) -> torch.device:
@@ -132,11 +135,6 @@ class LanguageModel:
     def layers(self) -> int:
         """The number of layers, not counting the embedding output."""
         return int(self.model.config.num_hidden_layers)
-
-    @property
-    def parameters(self) -> int:
-        """The number of weights."""
-        return sum(parameter.numel() for parameter in self.model.parameters())
 
     @property
     def max_length(self) -> int:
@@ -199,23 +197,20 @@ class LanguageModel:
         places = torch.arange(ids.shape[1], device=ids.device)[None, :, None] == slots[:, None, None]
         return torch.where(places, vectors[:, None, :].to(embedded.dtype), embedded)
 
-    def hidden_states(self, inputs: Tensor, mask: Tensor | None = None) -> tuple[Tensor, ...]:
+    def hidden_states(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """Hidden states of all layers, the embedding output first.
 
-        :param inputs: input vectors, as :meth:`embed` gives them. *Shape:* (batch, length, dim)
-        :param mask: 1 for tokens, 0 for padding on the right. *Shape:* (batch, length)
+        :param inputs: input vectors, as :meth:`embed` gives them; nothing is padded.
+            *Shape:* (batch, length, dim)
         :return: ``layers + 1`` tensors. *Shape:* (batch, length, hidden)
         """
-        seen = self._mask(inputs, mask)
-        output = self._base(inputs_embeds=inputs, attention_mask=seen, output_hidden_states=True)
-        return tuple(output.hidden_states)
+        return tuple(self._base(**_unpadded(inputs), output_hidden_states=True).hidden_states)
 
-    def last_hidden_state(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+    def last_hidden_state(self, inputs: Tensor) -> Tensor:
         """The output of the last layer alone. *Shape:* (batch, length, hidden)"""
-        output = self._base(inputs_embeds=inputs, attention_mask=self._mask(inputs, mask))
-        return output.last_hidden_state  # type: ignore[no-any-return]
+        return self._base(**_unpadded(inputs)).last_hidden_state  # type: ignore[no-any-return]
 
-    def logits_at(self, inputs: Tensor, places: Tensor, mask: Tensor | None = None) -> Tensor:
+    def logits_at(self, inputs: Tensor, places: Tensor) -> Tensor:
         """Logits over the vocabulary at one position of each row.
 
         :param inputs: *Shape:* (batch, length, dim)
@@ -224,9 +219,8 @@ class LanguageModel:
         """
         rows = torch.arange(len(places), device=places.device)
         if self._head is None:
-            output = self.model(inputs_embeds=inputs, attention_mask=self._mask(inputs, mask))
-            return output.logits[rows, places]  # type: ignore[no-any-return]
-        hidden = self.last_hidden_state(inputs, mask)[rows, places]
+            return self.model(**_unpadded(inputs)).logits[rows, places]  # type: ignore[no-any-return]
+        hidden = self.last_hidden_state(inputs)[rows, places]
         for module in self._head:
             hidden = module(hidden)
         return hidden
@@ -321,20 +315,27 @@ class LanguageModel:
         logits = self.logits_at(inputs, blanks)
         return logits if logits.dtype == torch.float64 else logits.float()
 
-    def _mask(self, inputs: Tensor, mask: Tensor | None) -> Tensor:
-        return torch.ones(inputs.shape[:2], dtype=torch.long, device=inputs.device) if mask is None else mask
+
+def _unpickled(precision: str, *about: Any) -> LanguageModel:
+    torch.set_float32_matmul_precision(precision)
+    return _loaded(*about)
+
+
+@lru_cache(maxsize=1)  # a process does many parts of the work with one model
+def _loaded(name: str, device: str, dtype: torch.dtype, kind: Kind) -> LanguageModel:
+    lm = LanguageModel.from_pretrained(name, device=device, kind=kind)
+    lm.model.to(dtype)
+    return lm
+
+
+def _unpadded(inputs: Tensor) -> dict[str, Tensor]:
+    mask = torch.ones(inputs.shape[:2], dtype=torch.long, device=inputs.device)
+    return {"inputs_embeds": inputs, "attention_mask": mask}
 
 
 def _tensor(vector: np.ndarray | Tensor) -> Tensor:
     # torch warns of read-only vectors out of memory-mapped files, hence the copy.
     return (torch.tensor(vector) if isinstance(vector, np.ndarray) else vector.detach()).float().cpu()
-
-
-def _find_head(model: Any) -> tuple[nn.Module, ...] | None:
-    for names in _HEADS:
-        if all(hasattr(model, name) for name in names):
-            return tuple(getattr(model, name) for name in names)
-    return None
 
 
 def batches_by_length(lengths: Sequence[int], tokens_per_batch: int) -> list[list[int]]:

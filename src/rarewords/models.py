@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -133,29 +130,6 @@ def choose_device(device: str = "auto") -> torch.device:
     if chosen.type == "mps" and not torch.backends.mps.is_available():
         raise InputError("this machine has no MPS device; use --device cpu")
     return chosen
-
-
-def choose_dtype(dtype: str, device: torch.device) -> torch.dtype:
-    """``float32``, or ``bfloat16`` if the device can compute with it."""
-    import torch
-
-    types = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-    if dtype not in types:
-        raise InputError(f"unknown dtype {dtype!r}; use float32 or bfloat16")
-    if dtype == "bfloat16" and device.type == "cpu" and not _bfloat16_works():
-        raise InputError("this processor cannot multiply bfloat16 matrices; use --dtype float32")
-    return types[dtype]
-
-
-@cache
-def _bfloat16_works() -> bool:
-    """Whether a product of bfloat16 matrices survives on this CPU.
-
-    Some virtual machines announce instructions they do not have; using them kills the process, so a child
-    process tries first.
-    """
-    trial = "import torch; a = torch.ones(64, 64, dtype=torch.bfloat16); assert float((a @ a)[0, 0]) == 64"
-    return subprocess.run([sys.executable, "-c", trial], capture_output=True, check=False).returncode == 0
 
 
 def shown_name(model: str | Path) -> str:

@@ -61,7 +61,7 @@ class Stages:
     """A folder of finished pieces of work."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder
+        self.path = folder.absolute()  # other processes may work in other folders
         self.costs: dict[str, Cost] = {}
         self._began = time.time()
         self._inner = [0.0]

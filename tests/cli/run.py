@@ -21,16 +21,16 @@ _CACHE = os.environ.get("RAREWORDS_CACHE")
 
 
 @cache
-def bundled(device="cpu", dtype="float32"):
+def bundled(device="cpu"):
     """The bundled model, loaded once."""
-    return _load(DEFAULT_MODEL, device=device, dtype=dtype)
+    return _load(DEFAULT_MODEL, device=device)
 
 
-def loaded(name=DEFAULT_MODEL, *, device="auto", dtype="float32", kind="masked"):
+def loaded(name=DEFAULT_MODEL, *, device="auto", kind="masked"):
     """``LanguageModel.from_pretrained``, but the bundled model is loaded once."""
     if (str(name), kind, os.environ.get("RAREWORDS_CACHE")) == (DEFAULT_MODEL, "masked", _CACHE):
-        return bundled(str(choose_device(device)), dtype)
-    return _load(name, device=device, dtype=dtype, kind=kind)
+        return bundled(str(choose_device(device)))
+    return _load(name, device=device, kind=kind)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ import torch
 from benchmarks.ota_behaviour import answer_overlap, held_out_distance
 
 from rarewords.errors import InputError
-from rarewords.ota import approximate as module
 from rarewords.ota.approximate import Approximator, approximate
 from rarewords.ota.settings import OtaSettings
 from rarewords.stages import Stages
@@ -141,17 +140,17 @@ def test_wrong_calls_are_refused(lm):
 def test_a_batch_that_memory_cannot_hold_is_halved(lm, monkeypatch):
     sizes = []
 
-    def small_memory(objective, batch, start, **options):
+    def small_memory(self, batch, start, watch):
         sizes.append(len(batch))
         if len(batch) > 1:
             raise torch.OutOfMemoryError
-        return solve(objective, batch, start, **options)
+        return descend(self, batch, start, watch)
 
-    solve = module.solve
+    descend = Approximator._descend
     pieces = [lm.pieces(word) for word in ("salsify", "persimmon", "ptarmigan")]
     approximator = Approximator(lm, replace(SMALL, steps=3))
     expected = approximator.solve(approximator.batch(pieces))
-    monkeypatch.setattr(module, "solve", small_memory)
+    monkeypatch.setattr(Approximator, "_descend", small_memory)
     found = approximator.solve(approximator.batch(pieces))
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
     assert sizes == [3, 1, 2, 1, 1]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rarewords import InputError, WordVectors
+from rarewords.engine import engine_for
 from rarewords.files import to_json
 from rarewords.paper import published
 from rarewords.paper.experiment import Experiment
@@ -216,3 +217,14 @@ def test_unknown_parts_are_refused():
         check_parts(["everything"])
     with pytest.raises(InputError, match="unknown part 'report'"):
         check_parts(["report", "main"])
+
+
+def test_several_processes_make_the_same_results(done, lm, store, settings, tmp_path):
+    with engine_for("local", workers=2) as engine:
+        found = reproduce(lm, store, tmp_path, parts=["methods", "main"], settings=settings, engine=engine)
+    alone = done[1].parts
+    assert to_json(found.parts) == to_json({name: alone[name] for name in ("methods", "main")})
+    # Each training was made once, and by the workers: the parts only found it.
+    report = (tmp_path / "report.md").read_text("utf-8")
+    assert len(list(tmp_path.glob("stages/training-am+context-*"))) == settings.sample.seeds
+    assert "Training AM+context, seed 1" in report

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cache, cached_property
 from operator import index
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -119,6 +120,10 @@ class Store:
             if not (path / name).is_file() or (path / name).stat().st_size != size:
                 raise InputError(f"{path / name} is missing or damaged; build the store again")
         return cls(path, header, checksums)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by its path: another process opens the store itself."""
+        return Store.open, (self.path.absolute(),)
 
     def check(self) -> None:
         """Compare every file with its checksum now, not on first use."""

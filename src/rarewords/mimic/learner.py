@@ -63,6 +63,10 @@ class WordLearner:
     fitted: Fitted | None = field(default=None, kw_only=True)
     approximations: WordVectors | None = field(default=None, kw_only=True)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled without what it keeps on the side."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
     @classmethod
     def for_model(cls, lm: LanguageModel, folder: str | Path | None = None) -> WordLearner:
         """The best learner for a model: a folder's, the bundled one if it fits, or one without a matrix."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -27,7 +26,6 @@ from rarewords.lm import LanguageModel, batches_by_length
 from rarewords.mimic.masked import MaskedContexts, contexts_of_words
 from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
-from rarewords.worker import ModelReference
 
 # Per batch; on a CPU less than two seconds of work, so that progress moves.
 _TOKENS_ON_CPU, _TOKENS_ON_GPU = 1024, 131_072
@@ -178,8 +176,7 @@ def read_store(
     """
     size = _WORDS_AT_ONCE if engine or lm.device.type == "cpu" else _WORDS_AT_ONCE_ON_GPU
     chunks = [list(words[at : at + size]) for at in range(0, max(1, len(words)), size)]
-    model = lm if engine is None else ModelReference.of(lm, engine)
-    task = partial(_read_chunk, model, store.path.resolve(), reading, contexts, length, stages)
+    task = partial(_read_chunk, lm, store, reading, contexts, length, stages)
     parts: dict[int, tuple[np.ndarray, np.ndarray]] = {}
     with progress("Reading", len(words), "words", passes=len(words) * contexts) as bar:
         for number, part in (engine or LocalEngine(1)).map(task, chunks):
@@ -190,17 +187,14 @@ def read_store(
 
 
 def _read_chunk(
-    model: LanguageModel | ModelReference,
-    path: Path,
+    lm: LanguageModel,
+    store: Store,
     reading: str,
     contexts: int,
     length: int,
     stages: Stages | None,
     words: list[str],
 ) -> tuple[np.ndarray, np.ndarray]:
-    lm = model if isinstance(model, LanguageModel) else model.load()
-    store = Store.open(path)
-
     def make() -> dict[str, np.ndarray]:
         known = KnownWords.of(lm)
         masked = contexts_of_words(lm.tokens, store, words, contexts=contexts, length=length)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import torch
@@ -14,14 +13,13 @@ from torch import Tensor
 from rarewords.engine import Engine, in_threads
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
-from rarewords.ota.contexts import AROUND, Frame, Sentences, word_key
-from rarewords.ota.objective import Batch, Objective, baseline
+from rarewords.ota.contexts import AROUND, Frame, Sentences
+from rarewords.ota.objective import baseline
 from rarewords.ota.settings import METHODS, OtaSettings
-from rarewords.ota.solver import Watch, solve
+from rarewords.ota.solver import Approximator
 from rarewords.progress import message, progress
 from rarewords.stages import Stages, key_of
 from rarewords.vectors import WordVectors
-from rarewords.worker import ModelReference
 
 _WORDS_PER_BATCH = 64  # on a CPU, where larger batches are no faster
 _TOKENS_PER_BATCH = 16384  # on a GPU: enough to keep it busy, whatever its memory
@@ -59,61 +57,6 @@ class Approximation:
     def left_out(self) -> list[WordNote]:
         """The remarks on words that have no vector."""
         return [note for note in self.notes if not note.kept]
-
-
-class Approximator:
-    """One-token approximation on one model: objective, start and rate as the settings ask for."""
-
-    def __init__(
-        self, lm: LanguageModel, settings: OtaSettings | None = None, frame: Frame | None = None
-    ) -> None:
-        self.settings = settings or OtaSettings()
-        self.objective = Objective.of(lm, self.settings, frame)
-
-    @cached_property
-    def rate(self) -> float:
-        """Adam's rate at the first step."""
-        if not self.settings.falling:
-            return self.settings.rate
-        embeddings = self.objective.lm.embeddings.float()
-        return self.settings.rate * float((embeddings - embeddings.mean(0)).norm(dim=1).mean())
-
-    def batch(self, pieces: Sequence[Sequence[int]]) -> Batch:
-        """Words with the same number of pieces, on the model's device."""
-        device = self.objective.lm.device
-        keys = [word_key(word, self.settings.seed) for word in pieces]
-        return Batch(torch.tensor(pieces, device=device), torch.tensor(keys, device=device))
-
-    def start(self, pieces: Tensor) -> Tensor:
-        """Where the search begins. *Shape:* (words, pieces) -> (words, dim)"""
-        lm = self.objective.lm
-        if self.settings.start == "mean":
-            return baseline(lm, pieces, "avg")
-        return torch.zeros(len(pieces), lm.dim, device=lm.device)
-
-    def solve(self, batch: Batch, watch: Watch | None = None, start: Tensor | None = None) -> Tensor:
-        """The vectors of a batch. If memory runs out, each half of the batch is solved by itself.
-
-        :param watch: called after each step with its number and the vectors; needs the batch in one go.
-        :param start: where to begin instead of where the settings say. *Shape:* (words, dim)
-        :return: float32. *Shape:* (words, dim)
-        """
-        begin = self.start(batch.pieces) if start is None else start
-        steps, falling = self.settings.steps, self.settings.falling
-        try:
-            return solve(
-                self.objective, batch, begin, steps=steps, rate=self.rate, falling=falling, watch=watch
-            )
-        except torch.OutOfMemoryError:
-            if len(batch) == 1 or watch is not None:
-                raise InputError(
-                    f"{len(batch)} words of {batch.pieces.shape[1]} pieces do not fit into the memory of "
-                    f"{self.objective.lm.device}; use a device with more memory"
-                ) from None
-        torch.cuda.empty_cache()
-        half = len(batch) // 2
-        halves = (slice(half), slice(half, None))
-        return torch.cat([self.solve(batch.part(rows), start=begin[rows]) for rows in halves])
 
 
 def approximate(
@@ -154,28 +97,23 @@ def approximate(
     recipe: dict[str, object] = {"fingerprint": lm.fingerprint, "method": method}
     if method == "ota":
         recipe["ota"] = settings.to_dict()
-    work = stages.path.absolute() if stages is not None and method == "ota" else None
-    model = lm if engine is None else ModelReference.of(lm, engine)
-    rows = batches(lm, pieces, words_per_batch)
-    names = list(pieces_of)
+    kept = stages if method == "ota" else None
+    rows, names = batches(lm, pieces, words_per_batch), list(pieces_of)
     texts = [" ".join(sentences.get(name, ())) for name in names] if sentences else None
     begin = None if start is None else [start.get(name) for name in names]
     parts = [
         _Part(
-            model,
-            settings,
-            method,
             [pieces[row] for row in part],
             texts and [texts[row] for row in part],
             begin and [begin[row] for row in part],
-            work,
-            recipe,
         )
         for part in rows
     ]
+    task = partial(_part_vectors, lm, settings, method, kept, recipe)
+    done = engine.map(task, parts) if engine else enumerate(in_threads(task, parts, lm.device.type))
     matrix, resumed = np.zeros((len(pieces), lm.dim), np.float32), 0
     with progress("Approximating", total=len(pieces), unit="words") as bar:
-        for number, (vectors, reused) in _computed(parts, engine):
+        for number, (vectors, reused) in done:
             matrix[rows[number]] = vectors
             resumed += len(vectors) if reused else 0
             bar.advance(len(vectors))
@@ -206,57 +144,42 @@ def batches(
 
 @dataclass(frozen=True)
 class _Part:
-    """A batch of words and everything a process needs to approximate it."""
+    """A batch of words: their pieces, their sentences and where to begin, if these were given."""
 
-    model: LanguageModel | ModelReference
-    settings: OtaSettings
-    method: str
     pieces: list[list[int]]
     texts: list[str] | None
     start: list[np.ndarray | None] | None
-    work: Path | None
-    recipe: dict[str, object]
 
 
-def _computed(parts: list[_Part], engine: Engine | None) -> Iterator[tuple[int, tuple[np.ndarray, bool]]]:
-    if engine is not None:
-        return engine.map(_part_vectors, parts)
-    device = str(parts[0].model.device).partition(":")[0] if parts else "cpu"
-    return enumerate(in_threads(_part_vectors, parts, device))
-
-
-def _part_vectors(part: _Part) -> tuple[np.ndarray, bool]:
+def _part_vectors(
+    lm: LanguageModel, settings: OtaSettings, method: str, stages: Stages | None, recipe: object, part: _Part
+) -> tuple[np.ndarray, bool]:
     """The vectors of a batch, and whether an earlier run made them. *Shape:* (words, dim)"""
-    if part.work is None:
-        return _compute(part), False
     made = []
-    begin = part.start and [None if one is None else one.tolist() for one in part.start]
 
     def make() -> dict[str, np.ndarray]:
-        made.append(_compute(part))
+        made.append(_compute(lm, settings, method, part).cpu().numpy())
         return {"vectors": made[0]}
 
-    found = Stages(part.work).arrays("ota", key_of(part.recipe, part.pieces, part.texts, begin), make)
+    if stages is None:
+        return make()["vectors"], False
+    begin = part.start and [None if one is None else one.tolist() for one in part.start]
+    found = stages.arrays("ota", key_of(recipe, part.pieces, part.texts, begin), make)
     return found["vectors"], not made
 
 
-def _compute(part: _Part) -> np.ndarray:
-    lm = part.model.load() if isinstance(part.model, ModelReference) else part.model
-    if part.method != "ota" or len(part.pieces[0]) == 1:
-        method = "avg" if part.method == "ota" else part.method  # of one piece: its own embedding
-        vectors = baseline(lm, torch.tensor(part.pieces, device=lm.device), method)
-    else:
-        seed = part.settings.seed
-        frame = part.texts and Sentences.around_words(lm, part.texts, part.pieces, seed)
-        approximator = Approximator(lm, part.settings, frame or None)
-        batch = approximator.batch(part.pieces)
-        begin = approximator.start(batch.pieces)
-        for row, one in enumerate(part.start or ()):
-            if one is not None:
-                begin[row] = torch.from_numpy(one).to(begin)
-        vectors = approximator.solve(batch, start=begin)
-    rows: np.ndarray = vectors.cpu().numpy()
-    return rows
+def _compute(lm: LanguageModel, settings: OtaSettings, method: str, part: _Part) -> Tensor:
+    if method != "ota" or len(part.pieces[0]) == 1:
+        method = "avg" if method == "ota" else method  # of one piece: its own embedding
+        return baseline(lm, torch.tensor(part.pieces, device=lm.device), method)
+    frame = part.texts and Sentences.around_words(lm, part.texts, part.pieces, settings.seed)
+    approximator = Approximator(lm, settings, frame or None)
+    batch = approximator.batch(part.pieces)
+    begin = approximator.start(batch.pieces)
+    for row, one in enumerate(part.start or ()):
+        if one is not None:
+            begin[row] = torch.from_numpy(one).to(begin)
+    return approximator.solve(batch, start=begin)
 
 
 def _usable(

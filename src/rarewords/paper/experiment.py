@@ -105,6 +105,11 @@ class Experiment:
         self.dataset, self.targets = dataset, targets
         self.learner = learner or WordLearner.for_model(lm)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by its inputs: another process opens the experiment itself, once."""
+        given = self.lm, self.store, self.dataset, self.settings, self.stages, self.targets, self.learner
+        return _opened_once, (key_of(self.identity, str(self.stages.path)), *given)
+
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What all results depend on."""
@@ -247,7 +252,7 @@ class Experiment:
             architecture=type(lm.model).__name__,
             layers=lm.layers,
             hidden=lm.hidden,
-            parameters=round(lm.parameters / 1e6, 1),
+            parameters=round(lm.model.num_parameters() / 1e6, 1),
             vocabulary=len(lm.embeddings),
             ota=f"preset fast, {ota.steps:,} steps",
             corpus_words=self.store.totals.words,
@@ -282,6 +287,15 @@ class Experiment:
         result = ProbeResult.load(folder / "result.json.gz")
         # Two configurations may share a stage; each keeps its name.
         return result.restrict(result.count >= 0, label=label)
+
+
+_opened: dict[str, Experiment] = {}
+
+
+def _opened_once(key: str, *given: Any) -> Experiment:
+    if key not in _opened:
+        _opened[key] = Experiment(*given)
+    return _opened[key]
 
 
 @contextmanager

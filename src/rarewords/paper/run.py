@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rarewords.corpus.store import Store
@@ -16,7 +17,6 @@ from rarewords.errors import InputError
 from rarewords.files import from_json, read_json, require_folder, to_json, whole_file, write_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.learner import WordLearner
-from rarewords.paper.ahead import make_ahead
 from rarewords.paper.experiment import Experiment
 from rarewords.paper.part import Claim, Part
 from rarewords.paper.parts.ablation import AblationPart
@@ -27,9 +27,9 @@ from rarewords.paper.parts.main import MainPart
 from rarewords.paper.parts.methods import MethodsPart
 from rarewords.paper.parts.ota import OtaPart
 from rarewords.paper.report import Report, environment, write_report
-from rarewords.paper.settings import ReproduceSettings, sample_dataset
+from rarewords.paper.settings import CONFIGURATIONS, ReproduceSettings, sample_dataset
 from rarewords.probe.dataset import Dataset
-from rarewords.progress import message
+from rarewords.progress import message, progress
 from rarewords.stages import Cost, Stages, key_of
 from rarewords.vectors import WordVectors
 
@@ -90,7 +90,7 @@ def reproduce(
         for name, part in PARTS.items()
     }
     if engine is not None:
-        make_ahead(experiment, [PARTS[name] for name in chosen], engine)
+        _make_ahead(experiment, [PARTS[name] for name in chosen], engine)
     for number, name in enumerate(chosen, 1):
         message(f"Part {number} of {len(chosen)}: {PARTS[name].title}")
         before = set(stages.costs)
@@ -117,6 +117,33 @@ def reproduce(
     write_report(report, out)
     _remove_left(out, began)
     return Reproduction(dict(report.parts), report.claims, out / "report.html")
+
+
+def _make_ahead(experiment: Experiment, parts: Sequence[type[Part]], engine: Engine) -> None:
+    """Make the stages of these parts side by side: each training, and parts that need more than trainings.
+
+    The processes share the folder of stages: if two need the same stage, one makes it and the other waits.
+    """
+    chores: list[_Chore] = [(experiment, part, 0) for part in parts if part.beyond or not part.trains]
+    trained = {name for part in parts for name in part.trains}
+    # First those that need no approximations, which another process is making meanwhile.
+    for name in sorted(trained, key=lambda name: (CONFIGURATIONS[name].ota, name)):
+        chores += [(experiment, name, seed) for seed in experiment.settings.training_seeds]
+    with progress("Making stages side by side", total=len(chores), unit="stages") as bar:
+        for _ in engine.map(_make, chores):
+            bar.advance()
+
+
+_Chore = tuple[Experiment, type[Part] | str, int]  # a part, or a configuration to train with a seed
+
+
+def _make(chore: _Chore) -> None:
+    experiment, what, seed = chore
+    if isinstance(what, str):
+        experiment.training(what, seed)
+        return
+    with TemporaryDirectory() as folder:  # its results are written by the part itself, later
+        what.run(experiment, Path(folder))
 
 
 def check_parts(parts: Sequence[str]) -> list[str]:

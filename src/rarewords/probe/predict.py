@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -20,7 +19,6 @@ from rarewords.lm import Answers, LanguageModel, Query
 from rarewords.probe.result import RANK_LIMIT
 from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
-from rarewords.worker import ModelReference
 
 # Log-probabilities of the same query in float32 differ by up to 7e-6 between batch sizes; four times that.
 CLOSE = 3e-5
@@ -49,8 +47,7 @@ def predict(
     :param engine: spreads the work over processes or machines, each of which loads the model by name.
     """
     shards = [asked[i : i + QUERIES_PER_SHARD] for i in range(0, len(asked), QUERIES_PER_SHARD)]
-    model = lm if engine is None else ModelReference.of(lm, engine)
-    answer = partial(_answer_shard, model, depth, None if stages is None else stages.path)
+    answer = partial(_answer_shard, lm, depth, stages)
     found: dict[int, np.ndarray] = {}
     with progress("Filling blanks", total=len(asked), unit="queries") as bar:
         for number, ids in (engine or LocalEngine(1)).map(answer, shards):
@@ -59,14 +56,11 @@ def predict(
     return np.concatenate([found[number] for number in range(len(shards))])
 
 
-def _answer_shard(
-    model: LanguageModel | ModelReference, depth: int, folder: Path | None, asked: Sequence[Asked]
-) -> np.ndarray:
-    lm = model if isinstance(model, LanguageModel) else model.load()
-    if folder is None:
+def _answer_shard(lm: LanguageModel, depth: int, stages: Stages | None, asked: Sequence[Asked]) -> np.ndarray:
+    if stages is None:
         return _answers(lm, depth, asked)
     key = _key(lm, depth, asked)
-    return Stages(folder).arrays("answers", key, lambda: {"ids": _answers(lm, depth, asked)})["ids"]
+    return stages.arrays("answers", key, lambda: {"ids": _answers(lm, depth, asked)})["ids"]
 
 
 def _key(lm: LanguageModel, depth: int, asked: Sequence[Asked]) -> str:

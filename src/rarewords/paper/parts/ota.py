@@ -16,9 +16,9 @@ from torch import Tensor
 from rarewords.errors import InputError
 from rarewords.files import write_json
 from rarewords.lm import LanguageModel
-from rarewords.ota.approximate import Approximator
 from rarewords.ota.contexts import draw, word_key
 from rarewords.ota.settings import OtaSettings
+from rarewords.ota.solver import Approximator
 from rarewords.paper import published
 from rarewords.paper.experiment import Experiment, Facts, tf32
 from rarewords.paper.part import EMPTY, Check, Claim, Part, SignTest, p_text, paragraphs, picture, table
