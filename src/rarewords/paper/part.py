@@ -13,14 +13,13 @@ from typing import ClassVar, Self
 import numpy as np
 
 from rarewords.paper.experiment import Experiment, Facts
+from rarewords.paper.published import CLAIMS
 from rarewords.probe.compare import Comparison, Difference, binomial_test, compare
 from rarewords.probe.result import ProbeResult
 from rarewords.report.tables import figure, markdown_table, relation_title, signed
 
 SEEN, IN_PART, NOT_SEEN, UNTESTED = VERDICTS = ("seen", "seen in part", "not seen", "not tested")
 LEVEL = 0.05
-# The paper's own test; the deciding one wherever two results share their entries.
-BINOMIAL = "two-sided binomial test over the entries where the two differ, p < .05"
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,11 @@ class Claim:
     published: str
     test: str
     checks: tuple[Check, ...]
+
+    @classmethod
+    def of(cls, name: str, *checks: Check) -> Claim:
+        """A conclusion by its name in ``published.toml``, and the checks that decide it."""
+        return cls(**CLAIMS[name], checks=checks)
 
     @property
     def verdict(self) -> str:
@@ -95,7 +99,6 @@ def counted(claims: Sequence[Claim]) -> Mapping[str, int]:
 
 
 EMPTY = "–"
-IN_EVERY_SEED = f"{BINOMIAL}, and the same direction in every seed"
 
 
 class Part(ABC):

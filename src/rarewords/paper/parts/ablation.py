@@ -8,7 +8,7 @@ from typing import Self
 
 from rarewords.paper import published
 from rarewords.paper.experiment import Experiment, Facts
-from rarewords.paper.part import EMPTY, IN_EVERY_SEED, Check, Claim, OverSeeds, Part, paragraphs, table
+from rarewords.paper.part import EMPTY, Check, Claim, OverSeeds, Part, paragraphs, table
 from rarewords.paper.settings import CONFIGURATIONS
 from rarewords.probe.result import ProbeResult
 from rarewords.report.tables import figure, signed
@@ -94,40 +94,16 @@ class AblationPart(Part):
     def claims(self) -> Sequence[Claim]:
         """OTA, form and context are needed; AM+context is better than AM, more epochs than fewer."""
         lean, more = self.context_share["am"], self.context_share["am+context"]
-        both = "Both form and context are essential: without"
-        needed = (
-            ("no-ota", "Learning from OTA vectors of words of several pieces helps.", ".219 / .220"),
-            ("no-form", f"{both} the spelling it is worse.", ".138 / .133"),
-            ("no-context", f"{both} the contexts it is worse.", ".227 / .225"),
-        )
+        longer = f"from {_after(self.epochs[0])} to {_after(self.epochs[-1])}"
+        risen = all(one < other for one, other in zip(lean, more, strict=True))
         return [
-            *(
-                Claim(text, f".258 / .253, without {paper}", IN_EVERY_SEED, self._checks(one, better=False))
-                for one, text, paper in needed
-            ),
-            Claim(
-                "AM+context is better than AM.",
-                ".262 / .276 against .258 / .253",
-                IN_EVERY_SEED,
-                self._checks("am+context", better=True),
-            ),
-            Claim(
-                "AM+context gains from more epochs.",
-                ".262 after 5, .276 after 10",
-                IN_EVERY_SEED,
-                (self.longer.change(name=f"from {_after(self.epochs[0])} to {_after(self.epochs[-1])}"),),
-            ),
-            Claim(
-                "AM leans on the spelling; AM+context puts more weight on contexts.",
-                "no figures",
-                "in every seed",
-                (
-                    Check(f"AM takes {fmean(lean):.0%} from contexts in training", max(lean) < 0.5),
-                    Check(
-                        f"AM+context takes {fmean(more):.0%}",
-                        all(a < b for a, b in zip(lean, more, strict=True)),
-                    ),
-                ),
+            *(Claim.of(one, *self._checks(one, better=False)) for one in ("no-ota", "no-form", "no-context")),
+            Claim.of("am+context", *self._checks("am+context", better=True)),
+            Claim.of("longer", self.longer.change(name=longer)),
+            Claim.of(
+                "leaning",
+                Check(f"AM takes {fmean(lean):.0%} from contexts in training", max(lean) < 0.5),
+                Check(f"AM+context takes {fmean(more):.0%}", risen),
             ),
         ]
 

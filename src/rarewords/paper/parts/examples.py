@@ -13,16 +13,6 @@ from rarewords.paper.parts.main import CONFIGURATION, LABEL
 
 _SHOWN = 5
 _COMPARED = 4  # as many answers as the paper shows
-# Right answers by our own judgement: WNLaMPro has only some of these entries.
-_RIGHT = {
-    "lime": "fruit tree plant lemon stone mineral color colour food drink",
-    "bicycle": "bike vehicle motorcycle machine ride transport cycle",
-    "kumquat": "fruit tree plant shrub lemon orange lime food",
-    "unicycle": "bicycle bike motorcycle vehicle cycle machine ride",
-    "unaccessible": "accessible available reachable reached",
-    "salsify": "plant shrub flower herb vegetable root weed food",
-    "resigntaion": "resignation",
-}
 
 
 @dataclass(frozen=True)
@@ -43,8 +33,8 @@ class Answered:
 
     @property
     def right(self) -> set[str]:
-        """The right answers."""
-        return set(_RIGHT[self.word].split())
+        """The right answers, by our own judgement."""
+        return published.RIGHT[self.word]
 
 
 @dataclass(frozen=True)
@@ -110,12 +100,4 @@ class ExamplesPart(Part):
                 more = sum(number > own for number in others)
                 text = f"{one.word}: more right answers among the first four in {more} of {len(others)} seeds"
                 checks.append(Check(text, more == len(others)))
-        return [
-            Claim(
-                "Where pieces mislead (bad cuts, rare spellings, misspellings), AM's answers fit the word.",
-                "all four examples",
-                "more right answers than with pieces in every seed; four chosen words allow no significance "
-                "test",
-                tuple(checks),
-            )
-        ]
+        return [Claim.of("examples", *checks)]

@@ -84,24 +84,9 @@ class HeatMapPart(Part):
         text = f"{test.wins / max(total, 1):.0%} of {total:,} words rank up to 16, {p_text(test.p)}"
         trend = Check(f"Spearman's ρ of count and rank is {signed(rho)}, {p_text(p)}", rho < 0 and p < LEVEL)
         return [
-            Claim(
-                "Up to 256 occurrences the most probable ranks are far back, 65 to 128.",
-                "all columns up to 2⁸",
-                "the most probable interval lies beyond rank 64 in 95 % of 2,000 bootstrap samples",
-                tuple(checks),
-            ),
-            Claim(
-                "Above 256 occurrences more than half of the words rank up to 16.",
-                "> 50 %",
-                "two-sided binomial test against one half, p < .05",
-                (Check(text, test.better),) if total else (),
-            ),
-            Claim(
-                "Ranks improve with the number of occurrences.",
-                "visible throughout",
-                "Spearman's rank correlation over entries, p < .05",
-                () if math.isnan(rho) else (trend,),
-            ),
+            Claim.of("far-back", *checks),
+            Claim.of("in-front", *([Check(text, test.better)] if total else [])),
+            Claim.of("trend", *([] if math.isnan(rho) else [trend])),
         ]
 
     def reasons(self, facts: Facts) -> Sequence[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from rarewords.paper import published
 from rarewords.paper.experiment import Experiment, Facts
-from rarewords.paper.part import IN_EVERY_SEED, Check, Claim, OverSeeds, Part, paragraphs, table
+from rarewords.paper.part import Check, Claim, OverSeeds, Part, paragraphs, table
 from rarewords.paper.settings import CONFIGURATIONS
 from rarewords.probe.dataset import BANDS, RELATIONS
 from rarewords.probe.result import METRICS, ProbeResult
@@ -102,38 +102,13 @@ class MainPart(Part):
         present = {band: [one for one in RELATIONS if found.mean.cell(one, band)] for band in BANDS}
         nouns = ("hypernym", "cohyponym")
         frequent = [one for one in nouns if one in present["frequent"]]
+        rarest = [one for one in nouns if {one, "corruption"} <= set(present["rare"])]
         return [
-            Claim(
-                "AM+context substantially improves the score of rare words, significantly in every relation.",
-                "base: ant +.300, hyp +.024, coh+ +.066, cor +.234; large: +.295, +.015, +.053, +.199",
-                IN_EVERY_SEED,
-                tuple(found.change(one, "rare") for one in present["rare"]),
-            ),
-            Claim(
-                "Misspelt words gain more than nouns: their spelling says what their pieces hide.",
-                "base .020 → .254, large .062 → .261",
-                "the 95 % bootstrap interval of their gain lies above zero and above that of the nouns",
-                tuple(self._gains_more(one) for one in nouns if {one, "corruption"} <= set(present["rare"])),
-            ),
-            Claim(
-                "For medium words AM is always helpful on the smaller model; on the larger one only antonyms "
-                "gain consistently.",
-                "base: ant +.422, hyp +.016, coh+ +.036; large: +.340, −.027, +.006",
-                IN_EVERY_SEED,
-                tuple(found.change(one, "medium") for one in present["medium"]),
-            ),
-            Claim(
-                "For frequent nouns the model's own pieces are better.",
-                "base: hyp −.039, coh+ −.032; large: −.061, −.045",
-                IN_EVERY_SEED,
-                tuple(found.change(one, "frequent", better=False) for one in frequent),
-            ),
-            Claim(
-                "Vectors for rare words and pieces for frequent ones together have the best of both.",
-                "proposed, not measured",
-                f"better than the pieces and better than the vectors: {IN_EVERY_SEED}",
-                tuple(self._best_of_both(one) for one in present["medium"]),
-            ),
+            Claim.of("rare", *(found.change(one, "rare") for one in present["rare"])),
+            Claim.of("misspelt", *map(self._gains_more, rarest)),
+            Claim.of("medium", *(found.change(one, "medium") for one in present["medium"])),
+            Claim.of("frequent", *(found.change(one, "frequent", better=False) for one in frequent)),
+            Claim.of("mixture", *map(self._best_of_both, present["medium"])),
         ]
 
     def reasons(self, facts: Facts) -> Sequence[str]:

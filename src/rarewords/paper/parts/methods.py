@@ -10,7 +10,7 @@ from typing import Any, Self
 from rarewords.errors import InputError
 from rarewords.paper import published
 from rarewords.paper.experiment import Experiment, Facts
-from rarewords.paper.part import BINOMIAL, LEVEL, Check, Claim, Part, p_text, paragraphs, picture, table
+from rarewords.paper.part import LEVEL, Check, Claim, Part, p_text, paragraphs, picture, table
 from rarewords.probe.compare import ComparedCell, Comparison, compare
 from rarewords.probe.dataset import BANDS
 from rarewords.probe.result import Measure
@@ -68,24 +68,9 @@ class MethodsPart(Part):
     def claims(self) -> Sequence[Claim]:
         """Frequency matters; OTA is near the pieces and far above the baselines."""
         return [
-            Claim(
-                "How well a word is understood depends on its frequency, whatever the method.",
-                ".112 → .229 → .350 with pieces; all five rise",
-                "z-test of neighbouring frequencies, p < .05 at every step",
-                tuple(self._rises(method) for method in published.METHODS),
-            ),
-            Claim(
-                "One vector by OTA does nearly as well as the pieces it stands for.",
-                "−4.5 %, −5.7 %, −5.1 %",
-                "a loss of at most 6 %, which the paper calls marginal; with the 95 % bootstrap interval",
-                tuple(self._near_the_pieces(band) for band in BANDS),
-            ),
-            Claim(
-                "OTA is much better than FIRST, LAST and AVG at every frequency.",
-                "1.7, 2.6 and 1.7 times the best of them",
-                BINOMIAL,
-                tuple(self._above_the_baselines(band) for band in BANDS),
-            ),
+            Claim.of("frequency", *map(self._rises, published.METHODS)),
+            Claim.of("ota-near", *map(self._near_the_pieces, BANDS)),
+            Claim.of("ota-baselines", *map(self._above_the_baselines, BANDS)),
         ]
 
     def reasons(self, facts: Facts) -> Sequence[str]:

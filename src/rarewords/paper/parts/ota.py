@@ -160,26 +160,10 @@ class OtaPart(Part):
             f"{low:.4f} against {static:.4f}; RANDOM nearer for {test.wins:,}, STATIC for {test.losses:,}"
         )
         rising = f"{low:.4f} at {best:,}, {end:.4f} at {self.marks[-1]:,}, {p_text(self.risen.p)}"
-        words = "two-sided binomial test over words, p < .05"
         return [
-            Claim(
-                "After a few iterations RANDOM contexts stay ahead of the STATIC one.",
-                "at every mark from 100 to 5000",
-                f"{words}, at every mark",
-                (everywhere,),
-            ),
-            Claim(
-                "The difference between the two at their best is significant.",
-                ".212 against .251, p < .05",
-                words,
-                (Check(f"{at_best}, {p_text(test.p)}", test.better),),
-            ),
-            Claim(
-                "RANDOM is best before the last of the iterations tried, and rises again.",
-                ".2124 at 4000, .2160 at 5000",
-                f"{words}, the best mark against the last",
-                (Check(rising, best < self.marks[-1] and self.risen.better),),
-            ),
+            Claim.of("ota-ahead", everywhere),
+            Claim.of("ota-best", Check(f"{at_best}, {p_text(test.p)}", test.better)),
+            Claim.of("ota-rises", Check(rising, best < self.marks[-1] and self.risen.better)),
         ]
 
     def reasons(self, facts: Facts) -> Sequence[str]:
