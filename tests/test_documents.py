@@ -98,7 +98,7 @@ def test_the_architecture_sends_a_change_to_at_most_two_files_that_exist():
     rows = [line for line in section.splitlines() if line.startswith("| ") and "`" in line]
     assert len(rows) == 8
     for row in rows:
-        files = set(re.findall(r"`([\w/]+\.py)`", row))
+        files = set(re.findall(r"`([\w/]+\.(?:py|toml))`", row))
         assert 1 <= len(files) <= 2
         assert all((ROOT / "src" / "rarewords" / file).is_file() for file in files), row
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -22,31 +23,9 @@ RELATIONS = ("antonym", "hypernym", "cohyponym", "corruption")
 BANDS = ("rare", "medium", "frequent")
 SETS = ("dev", "test")
 BUNDLED_DATASET = "default"
+_ASSETS = files("rarewords") / "assets" / "wnlampro"
 
 _ANNOTATED = re.compile(r"(\S+) \(([a-z]+),(\d+(?:\.\d+)?),(\d+)\)")
-# The paper's table: <W> is the keyword, _ the blank, {a} the article before the keyword, whose first letter
-# decides. Before the blank, where the answer is not known, both articles are asked.
-_PATTERNS: dict[str, tuple[str, ...]] = {
-    "antonym": (
-        "<W> is the opposite of _.",
-        "<W> is not _.",
-        "someone who is <W> is not _.",
-        "something that is <W> is not _.",
-        '"<W>" is the opposite of "_".',
-    ),
-    "hypernym": (
-        "<W> is a _.",
-        "<W> is an _.",
-        "{a} <W> is a _.",
-        "{a} <W> is an _.",
-        '"<W>" refers to a _.',
-        '"<W>" refers to an _.',
-        "<W> is a kind of _.",
-        "{a} <W> is a kind of _.",
-    ),
-    "cohyponym": ("<W> and _.", '"<W>" and "_".'),
-    "corruption": ('"<W>" is a misspelling of "_".', '"<W>". did you mean "_"?'),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,15 +180,21 @@ def patterns_for(relation: str, word: str) -> tuple[str, ...]:
     >>> patterns_for("hypernym", "onion")[2]
     'an <W> is a _.'
     """
-    if relation not in _PATTERNS:
-        raise InputError(f"unknown relation {relation!r}; use {', '.join(_PATTERNS)}")
+    patterns = _patterns()
+    if relation not in patterns:
+        raise InputError(f"unknown relation {relation!r}; use {', '.join(patterns)}")
     article = "an" if word[:1].lower() in tuple("aeiou") else "a"
-    return tuple(pattern.replace("{a}", article) for pattern in _PATTERNS[relation])
+    return tuple(pattern.replace("{a}", article) for pattern in patterns[relation])
+
+
+@cache
+def _patterns() -> dict[str, list[str]]:
+    return tomllib.loads((_ASSETS / "patterns.toml").read_text("utf-8"))
 
 
 @cache
 def _bundled() -> Dataset:
-    with as_file(files("rarewords") / "assets" / "wnlampro" / "wnlampro.tsv.gz") as path:
+    with as_file(_ASSETS / "wnlampro.tsv.gz") as path:
         return Dataset(tuple(_read(path)), "the bundled WNLaMPro")
 
 

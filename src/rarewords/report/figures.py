@@ -20,16 +20,6 @@ from rarewords.report.tables import METRIC_TITLES, relation_title
 COLOURS = ("#1b3a5c", "#c8553d", "#2f8f6b", "#8a5fa8", "#c99a2e", "#5b8fb9", "#7a7a7a")
 _HIGHEST_COUNT = 13  # as a power of two
 MARKS = ("o", "^", "s", "D", "v", "P", "X")
-STYLE = {
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.8,
-    "svg.hashsalt": "rarewords",
-    "svg.fonttype": "path",
-    "figure.facecolor": "white",
-}
 
 
 @dataclass(frozen=True)
@@ -173,7 +163,7 @@ def drawn(path: str | Path, size: tuple[float, float], panels: int = 1) -> Itera
     from matplotlib import pyplot
 
     targets = figure_files(path)
-    with pyplot.rc_context(STYLE):
+    with pyplot.style.context(Path(__file__).with_suffix(".mplstyle")):
         figure, axes = pyplot.subplots(1, panels, figsize=size, sharey=True, layout="constrained")
         yield figure, axes
         for target in targets:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Mapping
+from importlib.resources import files
 
 from rarewords.corpus.store import Store
 
@@ -35,18 +36,7 @@ _SUFFIXES = [("s", ""), ("es", ""), ("ies", "y"), ("ed", ""), ("d", ""), ("ied",
 _SUFFIXES += [("ing", ""), ("ing", "e"), ("ly", "")]
 _SHORTEST_STEM = 4
 # English words that go with any word and say nothing about it.
-_NOT_CONTENT = """
-    about above after again against all also although always among and another any are around because been
-    before being below between both but can cannot could did does doing done down during each either else
-    even ever every few first for from further had has have having her here hers herself him himself his how
-    however into its itself just last least less like made make many may might more most much must near
-    neither never next nor not now off often once one only other others our ours out over own per perhaps
-    quite rather same several shall she should since some still such than that the their theirs them
-    themselves then there these they this those though three through thus too toward towards two under until
-    upon use used using usually very was were what when where whether which while who whom whose why will
-    with within without would yet you your yours
-"""
-FUNCTION_WORDS = frozenset(_NOT_CONTENT.split())
+FUNCTION_WORDS = frozenset((files("rarewords") / "assets" / "function-words.txt").read_text("utf-8").split())
 
 
 def clutter(store: Store, counts: Mapping[str, int], known: Container[str]) -> dict[str, str]:
