@@ -1,7 +1,5 @@
 """The README.md of a model folder that has been taught words, from ``assets/card.toml``."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Mapping

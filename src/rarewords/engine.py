@@ -5,8 +5,6 @@
 [(0, 3), (1, 2)]
 """
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os

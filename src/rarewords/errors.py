@@ -1,7 +1,5 @@
 """The exceptions a caller is expected to catch: :class:`InputError`, whatever its kind."""
 
-from __future__ import annotations
-
 
 class InputError(ValueError):
     """Something the user gave cannot be used.

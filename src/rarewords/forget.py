@@ -3,8 +3,6 @@
 A document without any of these words gets the same tokens as before, so that its embedding stays as it is.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

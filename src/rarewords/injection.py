@@ -6,8 +6,6 @@ same, existing rows keep their values, and the model does not predict a new word
 output bias is far below that of the known words.
 """
 
-from __future__ import annotations
-
 import copy
 import shutil
 from collections.abc import Mapping, Sequence

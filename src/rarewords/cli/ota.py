@@ -1,7 +1,5 @@
 """``rarewords ota``: one vector for each word of several pieces."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import typer

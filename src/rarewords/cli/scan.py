@@ -1,7 +1,5 @@
 """``rarewords scan``: which words of a text does the model lack?"""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 

@@ -5,8 +5,6 @@ are merged. Everything in the work folder is named after what it was made from a
 all, so that a second start resumes from there.
 """
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Which files to read, and how to cut them into shards that are read independently of each other."""
 
-from __future__ import annotations
-
 import glob
 import os
 import shutil

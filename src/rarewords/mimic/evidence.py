@@ -1,8 +1,6 @@
 """What is known about words from their contexts, their spelling and their pieces, how it is weighed, and what
 comes of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

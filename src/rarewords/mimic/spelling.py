@@ -6,10 +6,8 @@ cosine). The vector is the mean of the embeddings of known words, weighted by a 
 tells the two cases apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,9 +16,6 @@ from torch import Tensor
 from rarewords.lm import LanguageModel
 from rarewords.mimic.ngrams import ngrams
 from rarewords.mimic.readings import KnownWords
-
-if TYPE_CHECKING:  # scipy takes long to import; commands that need no spelling do without
-    from scipy.sparse import csr_matrix
 
 _SHORTEST, _LONGEST = 2, 5
 _WORDS_AT_ONCE = 512
@@ -80,12 +75,12 @@ class Spelling:
                 likeness[row, self._place[word]] = 0.0
         return likeness.to(self._known.mean.device)
 
-    def _vectors(self, rows: Sequence[Sequence[int]], more: np.ndarray) -> csr_matrix:
-        """Unit vectors over n-grams. *Shape:* (rows, n-grams)
+    def _vectors(self, rows: Sequence[Sequence[int]], more: np.ndarray) -> Any:
+        """Unit vectors over n-grams, a sparse matrix. *Shape:* (rows, n-grams)
 
         :param more: added to the squared length of each, for n-grams outside the table. *Shape:* (rows,)
         """
-        from scipy.sparse import csr_matrix, diags
+        from scipy.sparse import csr_matrix, diags  # slow to import; not every command needs spelling
 
         ends = np.cumsum([0, *(len(row) for row in rows)])
         numbers = np.array([gram for row in rows for gram in row], dtype=np.int64)

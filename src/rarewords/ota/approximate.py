@@ -1,7 +1,5 @@
 """One-token approximation of many words: in batches of equal length, resumable, in one process or several."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -3,8 +3,6 @@
 No number of one word enters another's, so the batch does not change a word's vector.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The reproduction from end to end: run the parts asked for, and write the report."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Sequence

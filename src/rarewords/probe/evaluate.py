@@ -1,7 +1,5 @@
 """Asking a model every pattern of every entry, and ranking the targets among its answers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial

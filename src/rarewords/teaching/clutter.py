@@ -5,8 +5,6 @@ words cut at the end of a line. An inflection of a word the model knows is split
 it. None of them is worth a token; a search of the text passes over them, and a list of words may name them.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Mapping

@@ -6,8 +6,6 @@ their normalized pointwise mutual information, 1 if they never stand apart and 0
     npmi = log(p(phrase) / (p(word 1) ... p(word n))) / (-(n - 1) log p(phrase))
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """What teaching did: which words, how each was judged, what the model answers now; and the model card."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

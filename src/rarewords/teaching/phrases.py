@@ -8,8 +8,6 @@ phrase, is all there is unless its rarest word occurs more often.
 To a model that tells capitals apart, ``Kumquat`` at the start of a sentence is another word than ``kumquat``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path

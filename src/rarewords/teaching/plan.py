@@ -4,8 +4,6 @@ For teaching, the text is read into a store that is not kept. Some words are lea
 with the real model, and the time they take is extrapolated by the number of contexts that the model reads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path

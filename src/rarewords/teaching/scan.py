@@ -8,8 +8,6 @@ times loss, without those of :mod:`.clutter`. The first of them can be looked at
 asked about them, and what it answers is compared with what their sentences say.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -8,8 +8,6 @@ No vector is judged on a context it was made from. For a word with n different c
 - n = 1: the word is taught without being judged, and the report says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The main job: text in, a model that knows its words out."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
