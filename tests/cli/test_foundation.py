@@ -76,7 +76,7 @@ def demo(tmp_path_factory):
     some = ("kumquat", "dandelion", "persimmon", "rattan", "tracer", "unicycle")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "rarewords.vectors.read_words", lambda path: [one for one in read_words(path) if one in some]
+            "rarewords.cli.demo.read_words", lambda path: [one for one in read_words(path) if one in some]
         )
         patch.setattr("rarewords.cli.demo._SHOWN", 3)
         return rarewords("-q", "demo", "--out", folder).stdout, folder

@@ -18,8 +18,7 @@ from rarewords.cli.demo import demo, serve
 from rarewords.cli.models import affected, ask, forget, inject, words
 from rarewords.cli.ota import ota
 from rarewords.cli.reproduce import reproduce
-from rarewords.cli.scan import scan
-from rarewords.cli.teach import teach
+from rarewords.cli.teach import scan, teach
 from rarewords.errors import InputError
 from rarewords.files import LARGEST_NUMBER, explain_os_error
 

@@ -1,19 +1,17 @@
 """``rarewords corpus``: build a store of counts and contexts, look into it, add to it, merge stores."""
 
-from __future__ import annotations
-
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import typer
 
+import rarewords  # its names load Arrow and more when they are used
 from rarewords.cli import options
+from rarewords.corpus.settings import CorpusSettings
 from rarewords.errors import InputError
+from rarewords.models import load_tokens
 
-if TYPE_CHECKING:
-    from rarewords.corpus.store import Store
-
-# Imports inside the commands save half a second at the start of every other command.
 app = typer.Typer(no_args_is_help=True, help="Counts and contexts of the words of a text.")
 
 
@@ -36,9 +34,6 @@ def build_command(
 
     Example: `rarewords corpus build wiki/*.txt --out wiki.store`
     """
-    from rarewords.corpus.build import build
-    from rarewords.corpus.settings import CorpusSettings
-
     wanted = options.read_settings(
         settings,
         CorpusSettings,
@@ -48,7 +43,9 @@ def build_command(
         min_count=min_count,
     )
     given = options.all_texts(texts, text)
-    typer.echo(_summary(build(given, out, wanted, field=field, workers=workers, engine=engine)))
+    typer.echo(
+        _summary(rarewords.build_store(given, out, wanted, field=field, workers=workers, engine=engine))
+    )
 
 
 @app.command("add")
@@ -81,11 +78,7 @@ def merge_command(stores: list[Path], out: Path, workers: int | None = None, eng
 @app.command("show")
 def show_command(store: Path, word: str | None = None, contexts: int = 10, as_json: bool = False) -> None:
     """Print how often a word occurs, and contexts of it."""
-    from dataclasses import asdict
-
-    from rarewords.corpus.store import Store
-
-    opened = Store.open(store)
+    opened = rarewords.Store.open(store)
     if word is None:
         opened.check()
         about = {"settings": opened.settings.to_dict(), "totals": asdict(opened.totals)}
@@ -105,12 +98,10 @@ def _lower_case(model: str | None, cased: bool | None) -> bool | None:
         raise InputError("--model decides about capitals; leave out --cased and --uncased, or --model")
     if model is None:
         return None if cased is None else not cased
-    from rarewords.models import load_tokens
-
     return load_tokens(model).lower_case
 
 
-def _summary(store: Store) -> str:
+def _summary(store: Any) -> str:
     totals, header = store.totals, store.header
     size = sum(file.stat().st_size for file in store.path.iterdir())
     return (

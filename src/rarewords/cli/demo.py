@@ -1,10 +1,17 @@
 """Two ways to see it work: ``demo`` on the bundled model and text, ``serve`` as a page to try words on."""
 
+import logging
+from importlib.resources import as_file, files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import typer
 
+import rarewords  # its names load torch when they are used, which takes seconds
 from rarewords.cli import options
+from rarewords.probe.dataset import Dataset
+from rarewords.teaching.settings import TeachSettings
+from rarewords.vectors import read_words
 
 _SHOWN = 8
 _ANSWERS = 3
@@ -16,18 +23,8 @@ def demo(out: Path | None = None, as_json: bool = False) -> None:
     The sentences ship with the package. The words were drawn by a rule, not by how well they turn out, so
     some of them fail.
     """
-    from importlib.resources import as_file, files
-    from tempfile import TemporaryDirectory
-
-    from rarewords.lm import LanguageModel
-    from rarewords.probe.dataset import Dataset
-    from rarewords.probe.evaluate import evaluate
-    from rarewords.teaching.settings import TeachSettings
-    from rarewords.teaching.teach import teach
-    from rarewords.vectors import read_words
-
     with as_file(files("rarewords") / "assets" / "demo") as data, TemporaryDirectory() as temporary:
-        lm = LanguageModel.from_pretrained()
+        lm = rarewords.LanguageModel.from_pretrained()
         words = read_words(data / "words.txt")
         if not as_json:
             pieces = " ".join(lm.piece_strings(lm.pieces(words[0])))
@@ -35,9 +32,12 @@ def demo(out: Path | None = None, as_json: bool = False) -> None:
             typer.echo(f"Teaching it {len(words)} of them, at most 20 sentences of Wikipedia each …")
         settings = TeachSettings(question="a <W> is a kind of _.")
         folder = out or Path(temporary) / "taught"
-        taught = teach([data / "text.txt"], folder, words=words, model=lm, workers=1, settings=settings)
+        taught = rarewords.teach(
+            [data / "text.txt"], folder, words=words, model=lm, workers=1, settings=settings
+        )
         asked = Dataset(tuple(entry for entry in Dataset.load() if entry.word.text in set(words)), "the demo")
-        before, after = evaluate(lm, asked), evaluate(LanguageModel.from_pretrained(folder), asked)
+        models = (lm, rarewords.LanguageModel.from_pretrained(folder))
+        before, after = (rarewords.evaluate(one, asked) for one in models)
     if as_json:
         options.show(True, {**taught.as_json(), "mrr": {"before": before.mrr, "after": after.mrr}})
         return
@@ -78,15 +78,12 @@ def serve(
 
     Only this machine can open the page. End it with Ctrl-C.
     """
-    import logging
-
     from rarewords.app.server import Server
     from rarewords.app.study import Request, Study, samples
-    from rarewords.lm import LanguageModel
     from rarewords.teaching.learners import open_learner
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
-    lm = LanguageModel.from_pretrained(model, device=device)
+    lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     study = Study(lm, open_learner(lm, learner)[0])
     study.answer(Request.parse(samples()[0]))  # the first answer is the slow one
     try:

@@ -1,19 +1,19 @@
 """``rarewords mimic``: fit a learner, train a mimic model, and infer vectors with either."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
+import rarewords  # its names load torch when they are used, which takes seconds
+from rarewords import progress
 from rarewords.cli import options
 from rarewords.errors import InputError
-
-if TYPE_CHECKING:  # imported inside the commands: torch and transformers take seconds
-    from rarewords.corpus.store import Store
-    from rarewords.stages import Stages
+from rarewords.mimic.settings import LearnerSettings, MimicSettings, bundled_mimic, is_learner
+from rarewords.mimic.settings import preset as settings_of
+from rarewords.stages import Stages, require_free, work_beside
+from rarewords.vectors import open_vectors, read_words
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,8 @@ def fit(
 
     Example: `rarewords mimic fit --model M --corpus wiki.store --out learner`
     """
-    from rarewords.corpus.store import Store
-    from rarewords.lm import LanguageModel
-    from rarewords.mimic.learner import WordLearner
-    from rarewords.mimic.settings import LearnerSettings
-    from rarewords.stages import require_free
-
     require_free(out)
-    chosen, store = options.read_settings(settings, LearnerSettings), Store.open(corpus)
+    chosen, store = options.read_settings(settings, LearnerSettings), rarewords.Store.open(corpus)
     if plan:
         from rarewords.teaching.plan import plan_fitting
 
@@ -62,9 +56,9 @@ def fit(
         line = f"Would fit {found.model} on {found.words:,} words, {found.contexts} contexts each"
         options.show(as_json, found.as_json(), line, *found.lines())
         return
-    lm = LanguageModel.from_pretrained(model, device=device)
-    learner = WordLearner.fit(
-        lm, store, chosen, contexts=contexts, min_count=min_count, seed=seed, stages=_readings_beside(store)
+    lm = rarewords.LanguageModel.from_pretrained(model, device=device)
+    learner = rarewords.WordLearner.fit(
+        lm, store, chosen, contexts=contexts, min_count=min_count, seed=seed, stages=_readings_beside(corpus)
     )
     learner.save_pretrained(out)
     fitted = learner.fitted
@@ -102,30 +96,27 @@ def infer(
 
     Example: `rarewords mimic infer --words rare.txt --corpus wiki.store --out rare.safetensors`
     """
-    from rarewords.corpus.store import Store
-    from rarewords.lm import LanguageModel
-    from rarewords.mimic.attentive import AttentiveMimicking, check_made_for
-    from rarewords.mimic.learner import WordLearner
-    from rarewords.mimic.settings import LearnerSettings, bundled_mimic, is_learner
-    from rarewords.vectors import open_vectors, read_words
-
     attentive = learner is not None and not is_learner(learner)
     if attentive and (workers > 1 or engine != "local" or approximations is not None):
         raise InputError("--workers, --engine and --approximations have no effect on attentive mimicking")
     changes = options.settings_values(settings, _AttentiveSettings if attentive else LearnerSettings)
     ready = None if approximations is None else open_vectors(approximations)
-    asked, store = read_words(words), Store.open(corpus)
-    lm = LanguageModel.from_pretrained(model, device=device)
+    asked, store = read_words(words), rarewords.Store.open(corpus)
+    lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     if attentive:
         folder = bundled_mimic(lm.fingerprint) if learner == "am" else Path(str(learner))
-        mimic = AttentiveMimicking.from_pretrained(folder, lm)
+        mimic = rarewords.AttentiveMimicking.from_pretrained(folder, lm)
         mimic = mimic.with_scale(changes["scale"]) if changes else mimic
         done = mimic.infer_words(asked, store, contexts=contexts)
     else:
+        from rarewords.mimic.attentive import check_made_for
+
         check_made_for(lm, ready, "approximations")
-        reader = WordLearner.for_model(lm, learner).with_approximations(ready).with_settings(**changes)
+        reader = (
+            rarewords.WordLearner.for_model(lm, learner).with_approximations(ready).with_settings(**changes)
+        )
         with options.engine_or_none(engine, workers) as runner:
-            stages = _readings_beside(store) if cache else None
+            stages = _readings_beside(corpus) if cache else None
             done = reader.infer_words(asked, store, contexts=contexts, stages=stages, engine=runner)
     if not len(done.vectors):
         word, reason = next(iter(done.refused.items()))
@@ -140,13 +131,10 @@ def infer(
     options.show(as_json, {"file": str(out), "words": shown, "refused": done.refused}, line)
 
 
-def _readings_beside(store: Store) -> Stages:
-    from rarewords.progress import message
-    from rarewords.stages import Stages
-
-    path = store.path.resolve()
+def _readings_beside(corpus: Path) -> Stages:
+    path = corpus.resolve()
     stages = Stages(path.with_name(path.name + ".readings"))
-    message(f"Readings are kept in {stages.path}; the same command resumes from there")
+    progress.message(f"Readings are kept in {stages.path}; the same command resumes from there")
     return stages
 
 
@@ -176,17 +164,6 @@ def train(
 
     Example: `rarewords mimic train --corpus wiki.store --targets ota.safetensors --out mimic`
     """
-    # Here, because torch takes seconds to load.
-    from rarewords import progress
-    from rarewords.corpus.store import Store
-    from rarewords.lm import LanguageModel
-    from rarewords.mimic.attentive import AttentiveMimicking
-    from rarewords.mimic.settings import MimicSettings
-    from rarewords.mimic.settings import preset as settings_of
-    from rarewords.mimic.train import EpochReport
-    from rarewords.stages import require_free, work_beside
-    from rarewords.vectors import open_vectors
-
     left_out = set(without or ())
     if left_out - set(_PARTS):
         raise InputError(f"--without must be {', '.join(_PARTS)}, not {min(left_out - set(_PARTS))}")
@@ -198,14 +175,18 @@ def train(
     values = options.settings_values(settings, MimicSettings, epochs=epochs, seed=seed or None, **switches)
     chosen = settings_of(preset, **values)
     require_free(out)
-    store, vectors = Store.open(corpus), None if targets is None else open_vectors(targets)
-    lm = LanguageModel.from_pretrained(model, device=device)
-
-    def after_epoch(report: EpochReport, _: AttentiveMimicking) -> None:
-        progress.message(_line(report))
+    store, vectors = rarewords.Store.open(corpus), None if targets is None else open_vectors(targets)
+    lm = rarewords.LanguageModel.from_pretrained(model, device=device)
 
     with work_beside(out) as stages:
-        fitted = AttentiveMimicking.fit(lm, store, vectors, chosen, work=stages.path, after_epoch=after_epoch)
+        fitted = rarewords.AttentiveMimicking.fit(
+            lm,
+            store,
+            vectors,
+            chosen,
+            work=stages.path,
+            after_epoch=lambda report, _: progress.message(_line(report)),
+        )
         fitted.save_pretrained(out, packed=packed)
     about = {"folder": str(out), "settings": asdict(chosen), "history": list(map(vars, fitted.history))}
     options.show(as_json, about, f"{out}: trained, {_line(fitted.history[-1])}")

@@ -1,11 +1,14 @@
 """Commands on one model folder: ``ask``, ``inject``, ``words``, ``forget`` and ``affected``."""
 
+import math
 from functools import reduce
 from pathlib import Path
 
 import typer
 
+import rarewords  # its names load torch when they are used, which takes seconds
 from rarewords.cli import options
+from rarewords.vectors import open_vectors
 
 
 def ask(
@@ -19,14 +22,10 @@ def ask(
 
     Example: `rarewords ask "a kumquat is a kind of _ ."`
     """
-    import math
-
-    from rarewords.lm import LanguageModel, Query
-
-    lm = LanguageModel.from_pretrained(model, device=device)
+    lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     blanks = ("[MASK]", "<mask>", lm.tokens.mask_token)
     queries = [reduce(lambda text, blank: text.replace(blank, "_"), blanks, pattern) for pattern in patterns]
-    answers = lm.fill([Query(query) for query in queries], top_k=top)
+    answers = lm.fill([rarewords.Query(query) for query in queries], top_k=top)
     found, lines = [], []
     for row, pattern in enumerate(patterns):
         chances = [round(math.exp(log_prob), 4) for log_prob in answers.log_probs[row].tolist()]
@@ -50,11 +49,9 @@ def inject(
 
     The folder loads with plain transformers. Text without the new words gives the same outputs as before.
     """
-    from rarewords.injection import inject_folder
-    from rarewords.vectors import open_vectors
-
-    given = open_vectors(vectors)
-    done = inject_folder(model, given, out, predictable=predictable, existing=existing, slash=slash)
+    done = rarewords.inject_folder(
+        model, open_vectors(vectors), out, predictable=predictable, existing=existing, slash=slash
+    )
     counts = f"{len(done.ids):,} words, {len(done.replaced)} replaced; {len(done.skipped)} skipped"
     options.show(as_json, {"folder": str(out), **vars(done)}, f"{out}: {counts}")
 

@@ -4,9 +4,13 @@ from pathlib import Path
 
 import typer
 
+import rarewords  # its names load torch when they are used, which takes seconds
 from rarewords.cli import options
 from rarewords.errors import InputError
+from rarewords.models import model_kind
 from rarewords.ota.settings import BASELINES, OtaSettings
+from rarewords.stages import work_beside
+from rarewords.vectors import read_words
 
 
 def ota(
@@ -35,20 +39,14 @@ def ota(
     changes = options.settings_values(settings, OtaSettings, steps=steps)
     chosen = OtaSettings.preset(preset or "fast", **changes)
 
-    # torch takes seconds to import; --help and mistakes in the options need not wait for it.
-    import torch
-
-    from rarewords.lm import LanguageModel
-    from rarewords.models import model_kind
-    from rarewords.ota.approximate import approximate
-    from rarewords.stages import work_beside
-    from rarewords.vectors import read_words
-
     listed = read_words(words)
+
+    import torch  # as above
+
     torch.set_float32_matmul_precision("high")  # TF32 on a GPU
-    lm = LanguageModel.from_pretrained(model, device=device, kind=model_kind(model))
+    lm = rarewords.LanguageModel.from_pretrained(model, device=device, kind=model_kind(model))
     with options.engine_or_none(engine, workers) as runner, work_beside(out) as stages:
-        result = approximate(
+        result = rarewords.approximate(
             lm, listed, chosen, method=method, keep_single=keep_single, stages=stages, engine=runner
         )
         result.vectors.save(out)

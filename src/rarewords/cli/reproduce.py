@@ -3,7 +3,12 @@
 import shlex
 from pathlib import Path
 
+import rarewords  # as below
 from rarewords.cli import options
+from rarewords.files import to_json
+from rarewords.paper.settings import ReproduceSettings
+from rarewords.probe.dataset import Dataset
+from rarewords.vectors import open_vectors
 
 
 def reproduce(
@@ -28,21 +33,14 @@ def reproduce(
     Example: `rarewords reproduce all --quick --corpus wiki.store --out reproduction`
     """
     # These load torch and transformers, which takes seconds.
-    from rarewords.corpus.store import Store
-    from rarewords.files import to_json
-    from rarewords.lm import LanguageModel
-    from rarewords.mimic.learner import WordLearner
     from rarewords.paper.part import counted
     from rarewords.paper.run import check_parts
     from rarewords.paper.run import reproduce as run
-    from rarewords.paper.settings import ReproduceSettings
-    from rarewords.probe.dataset import Dataset
-    from rarewords.vectors import open_vectors
 
     asked = parts or ["all"]
     check_parts(asked)
     settings = ReproduceSettings.sized(quick=quick, seed=seed, seeds=seeds)
-    store, dataset = Store.open(corpus), Dataset.load(data)
+    store, dataset = rarewords.Store.open(corpus), Dataset.load(data)
     ready = open_vectors(targets) if targets is not None else None
     # The command is shown in the report, which is read elsewhere: files by their names, defaults left out.
     shown = {
@@ -58,7 +56,7 @@ def reproduce(
     given = [word for name, value in shown.items() if value for word in (f"--{name}", value)]
     repeated = ["all"] if asked == ["report"] else asked
     given += ["--quick"] if quick else []
-    lm = LanguageModel.from_pretrained(model, device=device)
+    lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     with options.engine_or_none("local", workers) as engine:
         done = run(
             lm,
@@ -68,7 +66,7 @@ def reproduce(
             settings=settings,
             dataset=dataset,
             targets=ready,
-            learner=WordLearner.from_pretrained(learner, lm) if learner is not None else None,
+            learner=rarewords.WordLearner.from_pretrained(learner, lm) if learner is not None else None,
             command=shlex.join(["rarewords", "reproduce", *repeated, *given]),
             engine=engine,
         )

@@ -1,20 +1,25 @@
-"""``rarewords teach``: text in, a model that knows its words out."""
+"""``teach``: text in, a model that knows its words out; and ``scan``: which words does the model lack?"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+import rarewords  # its names load torch when they are used, which takes seconds
 from rarewords.cli import options
+from rarewords.files import write_lines
+from rarewords.teaching.settings import TeachSettings
+from rarewords.vectors import read_words
 
 if TYPE_CHECKING:
     from rarewords.teaching.outcome import Taught
     from rarewords.teaching.plan import Plan
 
-_SHOWN = 10
+_SHOWN, _ON_SCREEN = 10, 20
 
 
 def teach(
@@ -46,12 +51,9 @@ def teach(
     Example: `rarewords teach notes/*.txt --out taught`
     """
     from rarewords.teaching.plan import Plan, plan_teaching
-    from rarewords.teaching.settings import TeachSettings
-    from rarewords.teaching.teach import teach as teach_words
-    from rarewords.vectors import read_words
 
     changes = {"min_count": min_count, "top": top, "slash": slash, "rule": rule, "question": question}
-    work: Callable[..., Plan | Taught] = plan_teaching if plan else teach_words
+    work: Callable[..., Plan | Taught] = plan_teaching if plan else rarewords.teach
     done = work(
         options.all_texts(texts, text),
         out,
@@ -129,3 +131,70 @@ def _print_refused(verdict: str, refused: dict[str, str]) -> None:
         typer.echo(f"{verdict}: {word}: {reason}")
     if len(refused) > _SHOWN:
         typer.echo(f"{verdict}: {len(refused) - _SHOWN:,} more (--json names all)")
+
+
+def scan(
+    texts: list[str] | None = None,
+    text: list[str] | None = None,
+    model: str = "default",
+    rule: str = "english",
+    min_count: int = 1,
+    top: int | None = None,
+    ask: int = 20,
+    phrases: bool = False,
+    out: Path | None = None,
+    field: str = "text",
+    workers: int | None = None,
+    device: str = "auto",
+    as_json: bool = False,
+) -> None:
+    """Find the words of a text that the model splits into pieces, those that would gain most first.
+
+    Parts of addresses, markup, repeated lines and inflections of known words are passed over. The model is
+    asked what the first words mean to it now; their need says how far that is from what the text says.
+
+    Example: `rarewords scan reports/*.txt --out words.txt`
+    """
+    from rarewords.teaching.clutter import summary  # needs Arrow
+
+    everything = as_json or out is not None
+    found = rarewords.scan(
+        options.all_texts(texts, text),
+        model,
+        rule=rule,  # type: ignore[arg-type]  # checked with the settings
+        min_count=min_count,
+        top=top if top or everything else _ON_SCREEN,
+        ask=ask,
+        phrases=phrases,
+        device=device,
+        field=field,
+        workers=workers,
+    )
+    if out is not None:
+        # A word that loses nothing gains nothing from teaching.
+        lines = [f"{word.word}\t{word.count}\n" for word in found.missing if word.gain > 0]
+        lines += [f"{phrase}\t{count}\n" for phrase, count in found.phrases.items()]
+        write_lines(out, lines)
+    missing = [{**asdict(word), "gain": round(word.gain, 2)} for word in found.missing]
+    share = 100 * found.missing_occurrences / found.occurrences
+    lines = [
+        f"{found.missing_words:,} of {found.words:,} words are not one piece for {found.model}; "
+        f"they are {share:.1f} % of the text"
+    ]
+    if min_count > 1:
+        lines.append(f"Of these, words that occur {min_count:,} times or more: {found.frequent_words:,}")
+    if found.left_out:
+        lines.append(f"Words that --rule {rule} leaves out: {found.left_out:,} (--rule any counts them)")
+    lines += [f"Passed over: {line}" for line in summary(found.passed_over)]
+    shown = found.missing[: top or _ON_SCREEN]
+    width = max([4, *(len(word.word) for word in shown)])
+    if shown:
+        lines.append(f"{'word':<{width}}  {'count':>9}  {'need':>4}  {'answers now':<36}  pieces")
+    for word in shown:
+        need = "" if word.need is None else f"{word.need:.2f}"
+        answers, pieces = ", ".join(word.answers), " ".join(word.pieces)
+        lines.append(f"{word.word:<{width}}  {word.count:>9,}  {need:>4}  {answers:<36}  {pieces}")
+    if phrases:
+        names = ", ".join(f"{phrase} ({count:,})" for phrase, count in found.phrases.items())
+        lines.append(f"Fixed phrases: {names or 'none'}")
+    options.show(as_json, {**asdict(found), "missing": missing}, *lines)

@@ -1,14 +1,24 @@
 """``rarewords wnlampro``: build the data set, probe a model, compare results, draw them.
 
-The library is imported inside the commands: torch and NumPy would delay ``--help`` by seconds.
+What loads torch or SciPy is imported inside the commands: it would delay ``--help`` by seconds.
 """
 
 from pathlib import Path
 
 import typer
 
+import rarewords  # its names are loaded when they are used
 from rarewords.cli import options
 from rarewords.errors import InputError
+from rarewords.files import open_text
+from rarewords.models import load_tokens, shown_name
+from rarewords.ota.settings import BASELINES
+from rarewords.probe.build import BuildSettings, open_wordnet
+from rarewords.probe.build import build as build_dataset
+from rarewords.probe.dataset import Dataset, FrequencyBounds
+from rarewords.probe.result import ProbeResult
+from rarewords.stages import work_beside
+from rarewords.vectors import open_vectors, read_words
 
 app = typer.Typer(
     help="Measure what a model understands of words, by how often they occur.",
@@ -29,10 +39,6 @@ def build(
     seed: int = 0,
 ) -> None:
     """Build the data set from WordNet 3.0, word counts and a model's vocabulary."""
-    from rarewords.models import load_tokens
-    from rarewords.probe.build import BuildSettings, open_wordnet
-    from rarewords.probe.build import build as build_dataset
-    from rarewords.probe.dataset import FrequencyBounds
     from rarewords.report.tables import sizes_table
 
     settings = BuildSettings(seed, corruptions, bounds=FrequencyBounds(medium, frequent))
@@ -63,14 +69,8 @@ def evaluate(
     If interrupted, the same command resumes. `--settings` takes the fields of EvalSettings: relations, depth,
     and `below`, which replaces only keywords that occur fewer than N times.
     """
-    from rarewords.lm import LanguageModel
-    from rarewords.models import shown_name
-    from rarewords.probe.dataset import Dataset
-    from rarewords.probe.evaluate import BASELINES, EvalSettings
-    from rarewords.probe.evaluate import evaluate as evaluate_model
+    from rarewords.probe.evaluate import EvalSettings
     from rarewords.report.tables import result_table
-    from rarewords.stages import work_beside
-    from rarewords.vectors import open_vectors
 
     method = vectors if vectors in (None, *BASELINES) else "vectors"
     chosen = options.read_settings(
@@ -78,9 +78,9 @@ def evaluate(
     )
     given = open_vectors(vectors) if method == "vectors" and vectors else None
     dataset = Dataset.load(data)
-    lm = LanguageModel.from_pretrained(model, device=device)
+    lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     with work_beside(out) as stages, options.engine_or_none(engine, workers) as runner:
-        result = evaluate_model(
+        result = rarewords.evaluate(
             lm,
             dataset,
             chosen,
@@ -102,9 +102,7 @@ def compare(results: list[Path], words: Path | None = None, as_json: bool = Fals
     The best result of a cell is bold; `*` marks a significant difference from the first result.
     """
     from rarewords.probe.compare import compare as compare_results
-    from rarewords.probe.result import ProbeResult
     from rarewords.report.tables import answers_table, comparison_table, difference_table
-    from rarewords.vectors import read_words
 
     loaded = [ProbeResult.load(path) for path in results]
     comparison = compare_results(loaded)
@@ -121,7 +119,6 @@ def figure(
     results: list[Path], out: Path, heatmap: bool = False, metric: str = "mrr", relation: str | None = None
 ) -> None:
     """Draw a metric by frequency, one line per result; or a heat map of ranks."""
-    from rarewords.probe.result import ProbeResult
     from rarewords.report.figures import draw_heat_map, draw_methods
 
     loaded = [ProbeResult.load(path) for path in results]
@@ -137,11 +134,8 @@ def figure(
 
 def _read_counts(path: Path) -> dict[str, int]:
     """Every word of a corpus with its count, from a store or from ``word<TAB>count`` lines."""
-    from rarewords.corpus.store import Store
-    from rarewords.files import open_text
-
     if path.is_dir():
-        words, numbers = Store.open(path).counts()
+        words, numbers = rarewords.Store.open(path).counts()
         return dict(zip(words, numbers.tolist(), strict=True))
     counts: dict[str, int] = {}
     with open_text(path) as lines:

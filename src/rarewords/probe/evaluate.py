@@ -12,6 +12,7 @@ from rarewords.errors import InputError
 from rarewords.lm import LanguageModel, Query
 from rarewords.models import shown_name
 from rarewords.ota.objective import baseline
+from rarewords.ota.settings import BASELINES
 from rarewords.probe.dataset import RELATIONS, Dataset, Entry, patterns_for, relation_name
 from rarewords.probe.predict import Asked, predict
 from rarewords.probe.result import RANK_LIMIT, ProbeResult, Score
@@ -19,7 +20,6 @@ from rarewords.stages import Stages
 from rarewords.tokens import Tokens
 from rarewords.vectors import WordVectors
 
-BASELINES = ("first", "last", "avg")
 METHODS = ("pieces", *BASELINES, "vectors")
 _ANSWERS_KEPT = 10
 
