@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 from pathlib import Path
 from statistics import stdev
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -122,6 +124,11 @@ class Part(ABC):
     def markdown(self, figures: Path) -> str:
         """Text and tables beside the paper's; figures are drawn into the folder."""
 
+    def said(self, name: str, **values: Any) -> str:
+        """One of the part's texts in ``report.toml``, with its numbers."""
+        text: str = _texts()[self.name][name]
+        return text.format(self=self, **values)
+
     def claims(self) -> Sequence[Claim]:
         """The paper's conclusions, tested on the result."""
         return ()
@@ -129,6 +136,11 @@ class Part(ABC):
     def reasons(self, _: Facts) -> Sequence[str]:
         """Why our figures differ from the paper's."""
         return ()
+
+
+@cache
+def _texts() -> dict[str, Any]:
+    return tomllib.loads((files("rarewords") / "paper" / "report.toml").read_text("utf-8"))
 
 
 @dataclass(frozen=True)

@@ -79,16 +79,8 @@ class AblationPart(Part):
             row += [EMPTY if configuration == "am" else signed(gain) for gain in gains]
             rows.append([*row, f"{fmean(self.context_share[configuration]):.0%}"])
         return paragraphs(
-            f"MRR over the {self.entries:,} entries of dev, every keyword shown as its mimicked vector; "
-            f"{figure(self.pieces)} with the model's own pieces. AM+context has at least 8 contexts per "
-            "training instance and drops 10 % of the n-grams. The others leave something out of AM: OTA "
-            "targets, the spelling, the contexts. Without the spelling, a word without contexts gets the "
-            f"zero vector, as in the authors' program. {self.longer.about}",
-            table(
-                "MRR on dev. * differs significantly from AM.",
-                [*header, "Δ AM", "Δ AM, paper", "from contexts"],
-                rows,
-            ),
+            self.said("text", pieces=figure(self.pieces)),
+            table(self.said("table"), [*header, "Δ AM", "Δ AM, paper", "from contexts"], rows),
         )
 
     def claims(self) -> Sequence[Claim]:
@@ -109,14 +101,8 @@ class AblationPart(Part):
 
     def reasons(self, facts: Facts) -> Sequence[str]:
         """Training words and contexts beside the paper's."""
-        medians = facts.contexts_median
-        return [
-            f"AM learns from {facts.training_one_piece:,} words of one piece and {facts.training_several:,} "
-            f"of several. Contexts come from {facts.corpus_size}, the paper's from nearly 1000 million.",
-            f"The median rare keyword has {medians['rare'] or 0:.0f} contexts here, the median medium one "
-            f"{medians['medium'] or 0:.0f}; {facts.without_contexts:.0%} of all keywords (mostly "
-            "misspellings) have none.",
-        ]
+        medians = {band: facts.contexts_median[band] or 0 for band in ("rare", "medium")}
+        return [self.said("words", facts=facts), self.said("contexts", facts=facts, **medians)]
 
     def _checks(self, configuration: str, *, better: bool) -> tuple[Check, ...]:
         title, found = CONFIGURATIONS[configuration].title, self.against_am[configuration]

@@ -53,12 +53,9 @@ class BeyondPart(Part):
     def markdown(self, _: Path) -> str:
         """The main table with our method, and how it differs from AM+context."""
         return paragraphs(
-            "Not in the paper: the same entries with our own default method, which reads a word's contexts "
-            "with the language model itself (what does it expect in the word's place?) and adds known words "
-            f"of similar spelling. It reads at most {self.contexts} contexts per word, and nothing in it is "
-            f"random. {LABEL}: {self.compared.about}",
+            self.said("text", label=LABEL),
             main_table(self.compared),
-            f"*Change from {LABEL} to {OURS}.*",
+            self.said("change", label=LABEL, ours=OURS),
             difference_table(self.against_am.mean),
         )
 

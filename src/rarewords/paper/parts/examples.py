@@ -84,11 +84,8 @@ class ExamplesPart(Part):
                 first = f"{one.question} ({one.count:,}× in the corpus)" if label == "pieces" else ""
                 rows.append([first, label, shown])
         return paragraphs(
-            f"The first {_SHOWN} answers of the model as it is (pieces; `·` shows where it cuts the word) "
-            "and with a vector in place of the word.",
-            table(
-                "Bold answers are right by our own judgement.", ["query", "model", "answers"], rows, left=3
-            ),
+            self.said("text", shown=_SHOWN),
+            table(self.said("table"), ["query", "model", "answers"], rows, left=3),
         )
 
     def claims(self) -> Sequence[Claim]:

@@ -55,11 +55,7 @@ class HeatMapPart(Part):
         """The heat map."""
         table = HeatMap(self.cells, self.counts, self.ranks)
         draw_shares(table, f"pieces, {relation_title('cohyponym')}", figures / "heatmap.svg")
-        return paragraphs(
-            f"The first {HEAT_MAP_DEPTH} answers to cohyponym+ of dev and test with the model's own pieces. "
-            "Each column is one interval of counts and sums to one; the dot marks its most probable ranks.",
-            picture("heatmap", "Distribution of ranks by the keyword's count."),
-        )
+        return paragraphs(self.said("text", depth=HEAT_MAP_DEPTH), picture("heatmap", self.said("picture")))
 
     def claims(self) -> Sequence[Claim]:
         """The two sentences the paper says about its figure, and the trend."""
@@ -92,10 +88,7 @@ class HeatMapPart(Part):
     def reasons(self, facts: Facts) -> Sequence[str]:
         """Counts of another corpus move the columns."""
         moved = math.log2(max(facts.corpus_factor, 1.0))
-        return [
-            f"The corpus is {facts.corpus_factor:.1f} times smaller than the paper's, so the same word is "
-            f"{moved:.1f} columns further left here; the paper's threshold of 256 occurrences is kept."
-        ]
+        return [self.said("reason", facts=facts, moved=moved)]
 
     def _interval(self, row: int) -> str:
         end, below = self.ranks[row], (self.ranks[row - 1] or 0) if row else 0

@@ -80,16 +80,13 @@ class MainPart(Part):
             ]
             chosen.append([relation_title(relation), *cells])
         return paragraphs(
-            f"WNLaMPro test. `{LABEL}` shows every keyword as the vector that AM+context makes of it after "
-            f"{self.epochs} epochs; {self.without_vector} keywords without a vector keep their pieces. "
-            f"{self.vectors.about}",
+            self.said("text", label=LABEL),
             main_table(self.vectors, paper=True),
-            f"*Change from the pieces to {LABEL}.*",
+            self.said("change", label=LABEL),
             difference_table(self.vectors.mean),
-            "**Mixture.** The paper proposes vectors for rare words and pieces for frequent ones. Each "
-            "relation takes the threshold that is best on dev.",
+            self.said("mixture"),
             table(
-                "MRR on dev with vectors for keywords below a count, pieces for the others. Bold: chosen.",
+                self.said("table"),
                 ["relation", "never", *(f"< {count}" for count in THRESHOLDS[1:-1]), "always"],
                 chosen,
             ),
@@ -113,11 +110,7 @@ class MainPart(Part):
 
     def reasons(self, facts: Facts) -> Sequence[str]:
         """Contexts, counts and the pieces' own strength."""
-        return [
-            f"Counts come from a corpus {facts.corpus_factor:.1f} times smaller than the paper's, so a word "
-            "that is rare here may be less rare in the model's pretraining text, and has fewer contexts to "
-            "learn from."
-        ]
+        return [self.said("reason", facts=facts)]
 
     def _gains_more(self, relation: str) -> Check:
         one, other = (self.vectors.difference(name, "rare") for name in ("corruption", relation))

@@ -55,11 +55,10 @@ class MethodsPart(Part):
             rows.append(row)
         sizes = ", ".join(f"{self._cell(band).cells[0].entries:,} {band}" for band in BANDS)
         return paragraphs(
-            f"All of dev and test ({sizes} entries). `pieces` is the model as it is; OTA, FIRST, LAST and "
-            "AVG put one vector in place of every keyword of several pieces. Nothing is trained here.",
-            picture("methods", "MRR by the keyword's frequency with standard errors; right: the paper's."),
+            self.said("text", sizes=sizes),
+            picture("methods", self.said("picture")),
             table(
-                "MRR with standard errors over entries, beside the paper's (BERT-base).",
+                self.said("table"),
                 ["method", *(f"{band}, {who}" for band in BANDS for who in ("ours", "paper"))],
                 rows,
             ),
@@ -78,11 +77,8 @@ class MethodsPart(Part):
         paper = zip(BANDS, published.METHODS["pieces"], strict=True)
         gaps = [f"{signed(self._mrr('pieces', band).mean - mrr)} for {band} words" for band, mrr in paper]
         return [
-            f"With its pieces, {facts.model} ({facts.parameters:,.0f} million parameters, BERT-base 110) "
-            f"differs from the paper by {', '.join(gaps)}. Frequencies are counted in {facts.corpus_size}, "
-            "the paper's in nearly 1000 million: a rare word here would occur up to "
-            f"{facts.corpus_factor * 9:,.0f} times there.",
-            f"OTA is made by {facts.ota}; the paper's in RANDOM contexts with 4,000 steps of Adam.",
+            self.said("pieces", facts=facts, gaps=", ".join(gaps), times=facts.corpus_factor * 9),
+            self.said("ota", facts=facts),
         ]
 
     def _cell(self, band: str) -> ComparedCell:

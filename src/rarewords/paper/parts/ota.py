@@ -139,13 +139,10 @@ class OtaPart(Part):
             theirs = [published.OTA_CURVES[frame].get(mark) for frame in FRAMES]
             rows.append([f"{mark:,}", *(f"{one:.4f}" if one else EMPTY for one in (*ours, *theirs))])
         return paragraphs(
-            f"{self.words:,} one-piece words are approximated from a zero vector in the one STATIC context "
-            "and in RANDOM ones. The model's own embedding is the right answer.",
-            picture("ota", "Mean cosine distance to the model's own embeddings. Grey: the paper's curves."),
+            self.said("text"),
+            picture("ota", self.said("picture")),
             table(
-                "Mean cosine distance by iteration.",
-                ["iteration", "STATIC", "RANDOM", "STATIC, paper", "RANDOM, paper"],
-                rows,
+                self.said("table"), ["iteration", "STATIC", "RANDOM", "STATIC, paper", "RANDOM, paper"], rows
             ),
         )
 
@@ -168,13 +165,8 @@ class OtaPart(Part):
 
     def reasons(self, facts: Facts) -> Sequence[str]:
         """What is known about the model, and what the curves leave open."""
-        found = [
-            f"{facts.model} is {facts.architecture} with {facts.layers} layers of {facts.hidden} units, the "
-            "paper's BERT-base has 12 of 768. This run does not test why the curves differ."
-        ]
-        if self._best("random") == self.marks[-1]:
-            found.append("RANDOM still falls at the last iteration, so its best may lie beyond it.")
-        return found
+        falling = self._best("random") == self.marks[-1]
+        return [self.said("reason", facts=facts), *([self.said("falling")] if falling else [])]
 
     def _best(self, frame: str) -> int:
         return self.marks[int(np.argmin(self.means[frame]))]
