@@ -8,7 +8,7 @@ import rarewords
 HOME = Path(rarewords.__file__).parent
 _ROOMS = """
     errors files progress vectors tokens models engine lm stages
-    corpus ota mimic transport rules card injection forget probe report teaching paper
+    corpus ota mimic rules card injection forget probe report teaching paper
     app cli
 """
 ORDER = _ROOMS.split()

@@ -14,12 +14,12 @@ from rarewords.files import from_json
 from rarewords.forget import taught_tokens
 from rarewords.models import load_pretrained, model_kind
 from rarewords.teaching.judge import Made
+from rarewords.teaching.learners import Transport
 from rarewords.teaching.outcome import Learned
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import Fold, Occurrence, Split
 from rarewords.teaching.target import Reading, following_log_probability, judge_on_target, sentence_embeddings
 from rarewords.teaching.teach import save_taught
-from rarewords.transport import Transport
 from tests.architectures import CAUSAL, sentence_transformer, small_causal
 from tests.cli.run import rarewords, refused
 from tests.teaching.invented import occurrences_of, sentences_of

@@ -3,30 +3,89 @@
 A matrix that brings readings to embeddings (:mod:`rarewords.mimic.learner`) ships for the bundled model only.
 For any other masked LM it is fitted on the text itself, on the words in it that the model knows, and kept in
 the cache under the model's fingerprint and the key of the text.
+
+A model that is no masked LM, the target, has a masked LM read for it, the reader. The words that both models
+have as one piece give pairs of embeddings; one matrix, by ridge regression, brings the reader's embeddings,
+centred, to the target's::
+
+    transported = mean of the target + spread of the target * unit((v - mean of the reader) A)
 """
 
+import hashlib
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
 
 from rarewords.corpus.store import Store
+from rarewords.engine import one_thread
+from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.mimic.attentive import AttentiveMimicking
+from rarewords.mimic.evidence import ridge
 from rarewords.mimic.learner import WordLearner, usable_words
+from rarewords.mimic.readings import KnownWords
 from rarewords.mimic.settings import LearnerSettings, bundled_learner, bundled_mimic, is_learner
 from rarewords.models import cache_folder
 from rarewords.probe.dataset import Dataset
 from rarewords.progress import message
 from rarewords.stages import Stages, key_of
-from rarewords.transport import Transport
 
 # Two minutes for a model of 12 layers of 768 on two cores.
 FITTED_WORDS, FITTED_CONTEXTS = 1000, 3
-_FEWEST_WORDS = 300
+_FEWEST_WORDS, _FEWEST_SHARED = 300, 200
 _LENGTH = 32  # tokens of a context that a reader reads for another model
 _TITLE = "Learner"
 
 Learner = WordLearner | AttentiveMimicking
+
+
+@dataclass(frozen=True)
+class Transport:
+    """The way from the reader's space to the target's.
+
+    :param matrix: *Shape:* (reader's dim, target's dim)
+    :param words: the number of words that both models have as one piece.
+    :param held_out_cosine: of transported and true embeddings, centred, for one such word in ten.
+    """
+
+    reader: KnownWords
+    target: KnownWords
+    matrix: Tensor
+    words: int
+    held_out_cosine: float
+
+    @property
+    def key(self) -> str:
+        """A digest of the matrix."""
+        return hashlib.sha256(self.matrix.numpy().tobytes()).hexdigest()
+
+    @classmethod
+    @one_thread()
+    def fit(cls, reader: LanguageModel, target: LanguageModel) -> Self:
+        """Fit the matrix; no text is needed."""
+        shared = sorted(set(reader.whole_words) & set(target.whole_words))
+        if len(shared) < _FEWEST_SHARED:
+            raise InputError(
+                f"{reader.name} and {target.name} have only {len(shared)} words in common, too few to bring "
+                "vectors from one to the other; use a --reader for the same language"
+            )
+        spaces = []
+        for lm in (reader, target):
+            rows = lm.embeddings[[lm.whole_words[word] for word in shared]].float().cpu()
+            spaces.append((KnownWords.of(lm), rows))
+        (old, inputs), (new, outputs) = spaces
+        matrix, cosine, _ = ridge(inputs - old.mean.cpu(), outputs - new.mean.cpu())
+        return cls(old, new, matrix, len(shared), cosine)
+
+    def __call__(self, vectors: np.ndarray) -> np.ndarray:
+        """Vectors in the target's space. *Shape:* (n, reader's dim) -> (n, target's dim)"""
+        centred = torch.from_numpy(vectors).float() - self.reader.mean.cpu()
+        moved = (centred @ self.matrix).to(self.target.mean)
+        return self.target.at(moved, 1.0).cpu().numpy()
 
 
 @dataclass(frozen=True)

@@ -6,21 +6,36 @@ that hold all of it. A store samples at most 1,000 contexts of a word, so what i
 phrase, is all there is unless its rarest word occurs more often.
 
 To a model that tells capitals apart, ``Kumquat`` at the start of a sentence is another word than ``kumquat``.
+
+A phrase of n words, such as ``shortness of breath``, is fixed if they stand together much more often than
+chance would have it. The measure is their normalized pointwise mutual information, 1 if they never stand
+apart and 0 if they meet by chance::
+
+    npmi = log(p(phrase) / (p(word 1) ... p(word n))) / (-(n - 1) log p(phrase))
 """
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
+from rarewords.corpus.characters import fold
 from rarewords.corpus.read import read_shard
 from rarewords.corpus.sources import Shard, Source, find_sources
 from rarewords.corpus.store import Store
-from rarewords.corpus.text import words_of
+from rarewords.corpus.text import blocks, words_of
 from rarewords.files import whole_file
 from rarewords.injection import unfit_words
 from rarewords.mimic.masked import Span, find_word
+from rarewords.progress import progress
+from rarewords.teaching.clutter import FUNCTION_WORDS
 from rarewords.tokens import Tokens, with_capital
 from rarewords.vectors import WordVectors
+
+_RUN = re.compile(r"\b[\w-]+(?: [\w-]+)+\b")
+_FIXED = 0.6
+_PART = 0.8  # of the occurrences of a shorter phrase in a longer one: it is no phrase of its own
 
 
 def phrase_contexts(store: Store, phrase: str) -> list[Span]:
@@ -71,3 +86,44 @@ def with_capitals(vectors: WordVectors, tokens: Tokens, *, slash: bool) -> WordV
     words = [word for word, form in new.items() if form not in unfit]
     forms = [new[word] for word in words]
     return vectors.merge(WordVectors(forms, vectors.subset(words).matrix)) if words else vectors
+
+
+def fixed_phrases(
+    sources: Sequence[Source], rare: Set[str], counts: Mapping[str, int], *, least: int, lower_case: bool
+) -> dict[str, int]:
+    """The fixed phrases of two or three words that hold a rare one, with their counts, the highest first.
+
+    :param counts: how often each word of the text occurs.
+    :param least: how often a phrase must occur.
+    """
+    seen: Counter[tuple[str, ...]] = Counter()
+    with progress("Phrases", total=sum(source.size for source in sources) / 1e6, unit="MB") as bar:
+        for text in (text for source in sources for _, text, _ in read_shard(Shard(source))):
+            for block in blocks(text):
+                seen.update(_runs(fold(block) if lower_case else block, rare))
+                bar.advance(len(block) / 1e6)
+    total = sum(counts.values())
+    found: dict[str, int] = {}
+    inside: dict[tuple[str, ...], int] = {}
+    for words, count in sorted(seen.items(), key=lambda item: (-len(item[0]), -item[1], item[0])):
+        if count < least or any(word not in counts for word in words):
+            continue
+        expected = sum(math.log(counts[word] / total) for word in words)
+        npmi = (math.log(count / total) - expected) / (-(len(words) - 1) * math.log(count / total))
+        if npmi >= _FIXED and inside.get(words, 0) < _PART * count:
+            found[" ".join(words)] = count
+            inside |= {part: max(count, inside.get(part, 0)) for part in (words[:-1], words[1:])}
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def _runs(text: str, rare: Set[str]) -> Iterator[tuple[str, ...]]:
+    """Two or three words with a space between them, content words first and last, a rare one among them."""
+    for run in _RUN.findall(text):
+        words = run.split(" ")
+        for first in range(len(words) - 1):
+            for phrase in {tuple(words[first : first + length]) for length in (2, 3)}:
+                content = all(
+                    len(word) > 2 and word not in FUNCTION_WORDS for word in (phrase[0], phrase[-1])
+                )
+                if content and not rare.isdisjoint(phrase):
+                    yield phrase

@@ -27,8 +27,7 @@ from rarewords.injection import unfit_words
 from rarewords.models import DEFAULT_MODEL, load_tokens, shown_name
 from rarewords.progress import progress
 from rarewords.teaching.clutter import clutter
-from rarewords.teaching.collocations import fixed_phrases
-from rarewords.teaching.phrases import phrase_contexts
+from rarewords.teaching.phrases import fixed_phrases, phrase_contexts
 from rarewords.teaching.settings import TeachSettings
 from rarewords.tokens import Tokens
 

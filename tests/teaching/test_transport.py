@@ -7,7 +7,7 @@ import torch
 from rarewords import InputError, LanguageModel
 from rarewords.mimic.readings import KnownWords
 from rarewords.models import load_pretrained
-from rarewords.transport import Transport
+from rarewords.teaching.learners import Transport
 from tests.architectures import small_causal
 
 
