@@ -102,7 +102,8 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
         ).ids.values()
     for layer, rows in zip(_layers(model), kept, strict=True):
         layer[now] = rows
-    report = _without(report, gone)
+    for one in (report, *report.get("earlier", ())):
+        one["words"] = [word for word in one.get("words", ()) if word["word"] not in gone]
     name = report.get("model", Path(folder).resolve().name)
     card = model_card(
         name, vectors, dict.fromkeys(left, 0), predictable=False, slash=bool(beside), folder=folder
@@ -135,12 +136,6 @@ def _reported(report: dict[str, Any]) -> dict[str, TaughtWord]:
         for one in (*report.get("earlier", ()), report)
         for word in one.get("words", ())
     }
-
-
-def _without(report: dict[str, Any], words: set[str]) -> dict[str, Any]:
-    for one in (report, *report.get("earlier", ())):
-        one["words"] = [word for word in one.get("words", ()) if word["word"] not in words]
-    return report
 
 
 @dataclass(frozen=True)

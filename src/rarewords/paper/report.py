@@ -15,7 +15,7 @@ import transformers
 from markdown_it import MarkdownIt
 
 from rarewords import __version__
-from rarewords.files import to_json, whole_file, write_json
+from rarewords.files import to_json, write_json, write_lines
 from rarewords.lm import LanguageModel
 from rarewords.paper import published
 from rarewords.paper.experiment import Facts
@@ -57,8 +57,7 @@ def write_report(report: Report, folder: Path) -> None:
     claims = [{**to_json(claim), "verdict": claim.verdict} for claim in report.claims]
     write_json(folder / "results" / "claims.json", claims)
     for name, content in (("report.md", text), ("report.html", page(text, folder))):
-        with whole_file(folder / name) as temporary:
-            temporary.write_text(content, "utf-8")
+        write_lines(folder / name, [content])
 
 
 def environment(lm: LanguageModel) -> str:
@@ -80,7 +79,9 @@ def page(text: str, folder: Path) -> str:
         html = html.replace(f"<strong>{verdict}</strong>", f'<span class="pill {kind}">{verdict}</span>')
     html = re.sub(r"<table>(.*?)</table>", r'<div class="scroll"><table>\1</table></div>', html, flags=re.S)
     html = re.sub(r"<tr>(?=\n<td>[^<]*</td>\n<td>paper)", '<tr class="paper">', html)
-    html = re.sub(r'(?<= src=")figures/[^"]+', lambda found: _embedded(folder / found[0]), html)
+    for name in set(re.findall(r'(?<= src=")figures/[^"]+', html)):
+        figure = base64.b64encode((folder / name).read_bytes()).decode()
+        html = html.replace(f'src="{name}"', f'src="data:image/svg+xml;base64,{figure}"')
     style = (files("rarewords") / "paper" / "page.css").read_text("utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -88,10 +89,6 @@ def page(text: str, folder: Path) -> str:
         f"<title>{escape(TITLE)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
         f"<nav><p>Contents</p><ul>{links}</ul></nav>\n<main>\n{html}</main>\n</body>\n</html>\n"
     )
-
-
-def _embedded(path: Path) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 
 def _summary(report: Report) -> str:

@@ -7,12 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from rarewords.corpus.store import Store
 from rarewords.engine import Engine
 from rarewords.errors import InputError
-from rarewords.files import from_json, read_json, require_folder, to_json, whole_file, write_json
+from rarewords.files import from_json, read_json, require_folder, to_json, write_json, write_lines
 from rarewords.lm import LanguageModel
 from rarewords.mimic.learner import WordLearner
 from rarewords.paper.experiment import Experiment
@@ -95,7 +94,9 @@ def reproduce(
         result = PARTS[name].run(experiment, out / "results")
         spent = [cost for key, cost in stages.costs.items() if key not in before]
         kept = {"identity": identities[name], "environment": environment(lm), "costs": spent}
-        _write(out / "results" / f"{name}.json", to_json({**kept, "result": result}))
+        # With the keys in the order of the tables, which write_json would sort.
+        text = json.dumps(to_json({**kept, "result": result}), indent=1, ensure_ascii=False)
+        write_lines(out / "results" / f"{name}.json", [text])
     found = {name: read_json(path) for name in PARTS if (path := out / "results" / f"{name}.json").is_file()}
     found = {name: one for name, one in found.items() if one["identity"] == identities[name]}
     if not found:
@@ -163,9 +164,3 @@ def _remove_left(out: Path, began: float) -> None:
         with suppress(OSError):
             if path.stat().st_mtime < began:
                 path.unlink()
-
-
-def _write(path: Path, value: Any) -> None:
-    """JSON with the keys in the order of the tables, which :func:`write_json` would sort."""
-    with whole_file(path) as temporary:
-        temporary.write_text(json.dumps(value, indent=1, ensure_ascii=False), "utf-8")

@@ -56,17 +56,13 @@ def difference_table(comparison: Comparison) -> str:
     rows = []
     for cell in comparison.cells:
         for label, found in zip(comparison.labels[1:], cell.differences["mrr"], strict=True):
-            rows.append(
-                [
-                    relation_title(cell.relation),
-                    cell.band,
-                    label,
-                    signed(found.mean),
-                    f"{signed(found.low)} … {signed(found.high)}",
-                    f"{found.wins:,} / {found.losses:,}",
-                    f"{found.p_value:.3f}" if found.p_value >= 0.001 else "<0.001",
-                ]
+            interval, wins = (
+                f"{signed(found.low)} … {signed(found.high)}",
+                f"{found.wins:,} / {found.losses:,}",
             )
+            p = f"{found.p_value:.3f}" if found.p_value >= 0.001 else "<0.001"
+            about = [relation_title(cell.relation), cell.band, label]
+            rows.append([*about, signed(found.mean), interval, wins, p])
     header = ["relation", "frequency", "result", "Δ MRR", "95 % interval", "better / worse", "p"]
     return markdown_table(header, rows, left=3)
 

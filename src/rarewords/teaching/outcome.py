@@ -103,11 +103,10 @@ class Taught:
     @property
     def replaced(self) -> frozenset[str]:
         """The words whose vector stands in the place of their pieces; the others are read as both."""
-        judged_so = (
-            one.judgement is not None and one.judgement.replace and not one.worse for one in self.words
-        )
-        pairs = zip(self.words, judged_so, strict=True)
-        return frozenset(one.word for one, so in pairs if so or not self.settings.slash)
+        if not self.settings.slash:
+            return frozenset(one.word for one in self.words)
+        judged = {one.word: one.judgement for one in self.words if not one.worse}
+        return frozenset(word for word, judgement in judged.items() if judgement and judgement.replace)
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -184,15 +183,8 @@ def teaching_card(
         kind=taught.kind,
         folder=base,
     )
-    sections = [
-        card,
-        f"Made by the learner: {taught.learner}.\n",
-        _judged(taught),
-        _probed(taught),
-        _words(taught),
-        _left_out(taught),
-    ]
-    return "\n".join(section for section in sections if section)
+    sections = [write(taught) for write in (_judged, _probed, _words, _left_out)]
+    return "\n".join([card, f"Made by the learner: {taught.learner}.\n", *filter(None, sections)])
 
 
 def fell_line(taught: Taught) -> str:
@@ -216,16 +208,10 @@ def _judged(taught: Taught) -> str:
 def _probed(taught: Taught) -> str:
     if not taught.probed.scores:
         return f"WNLaMPro was not measured: {taught.probed.unmeasured}.\n"
-    rows = [
-        [
-            relation_title(one.relation),
-            str(one.words),
-            str(one.entries),
-            figure(one.before),
-            figure(one.after),
-        ]
-        for one in taught.probed.scores
-    ]
+    rows = []
+    for one in taught.probed.scores:
+        sizes, mrr = (one.words, one.entries), (one.before, one.after)
+        rows.append([relation_title(one.relation), *map(str, sizes), *map(figure, mrr)])
     table = markdown_table(["WNLaMPro", "words", "entries", "MRR before", "MRR after"], rows)
     warning = f"\n{fell_line(taught)}\n" if taught.fell else ""
     warning += f"\n**Warning:** {taught.warning}.\n" if taught.warning else ""
@@ -239,29 +225,10 @@ def _words(taught: Taught) -> str:
         gain = f"{judged.gain:+.2f} ± {judged.error:.2f}" if judged else "–"
         chance = "–" if word.probability is None else f"{word.probability:.2f}"
         answers = [", ".join(one[:3]).replace("|", "\\|") for one in (word.before, word.after)]
-        rows.append(
-            [
-                word.word,
-                f"`{as_title(word.question)}`",
-                *answers,
-                word.verdict,
-                f"{word.count:,}",
-                f"{word.contexts:,}",
-                gain,
-                chance,
-            ]
-        )
-    headings = [
-        "word",
-        "question",
-        "before",
-        "after",
-        "verdict",
-        "count",
-        "contexts",
-        "held-out gain",
-        "helps, p",
-    ]
+        numbers = [f"{word.count:,}", f"{word.contexts:,}", gain, chance]
+        rows.append([word.word, f"`{as_title(word.question)}`", *answers, word.verdict, *numbers])
+    headings = ["word", "question", "before", "after", "verdict", "count", "contexts", "held-out gain"]
+    headings.append("helps, p")
     table = markdown_table(headings, rows, left=5)
     more = f"\n… and {len(taught.words) - _ROWS:,} more.\n" if len(taught.words) > _ROWS else ""
     about = (

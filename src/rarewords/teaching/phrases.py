@@ -25,7 +25,7 @@ from rarewords.corpus.read import read_shard
 from rarewords.corpus.sources import Shard, Source, find_sources
 from rarewords.corpus.store import Store
 from rarewords.corpus.text import blocks, words_of
-from rarewords.files import whole_file
+from rarewords.files import write_lines
 from rarewords.injection import unfit_words
 from rarewords.mimic.masked import Span, find_word
 from rarewords.progress import progress
@@ -71,8 +71,7 @@ def on_one_line(files: Sequence[str], phrases: Sequence[str], field: str, folder
         result.append(source.path)
         if any(text.count("\n") != whole.count("\n") for text, whole in joined(source)):
             result[-1] = str(folder / f"{number}.txt")
-            with whole_file(result[-1]) as temporary, temporary.open("w", encoding="utf-8") as stream:
-                stream.writelines(whole for _, whole in joined(source))
+            write_lines(result[-1], (whole for _, whole in joined(source)))
     return result
 
 
