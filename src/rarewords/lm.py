@@ -4,15 +4,13 @@ The only file that knows architectures differ: where the prediction head is, wha
 how a sequence becomes hidden states. Through ``inputs_embeds`` a word may be its pieces or a free vector.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import torch
@@ -96,7 +94,7 @@ class LanguageModel:
         *,
         device: str = "auto",
         kind: Kind = "masked",
-    ) -> LanguageModel:
+    ) -> Self:
         """Load a model: ``default`` is the bundled one, otherwise a local folder or a hub name.
 
         :param device: ``auto`` (the best there is), ``cuda``, ``cuda:1``, ``mps`` or ``cpu``.

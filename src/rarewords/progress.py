@@ -4,8 +4,6 @@ A library call is silent; the command line turns progress on with :func:`enable`
 that is written over, elsewhere (a log file, CI) a new line every few seconds.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import time
@@ -16,7 +14,7 @@ _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_BETWEEN_NOTES = 0.2  # on a terminal, and for the progress of work inside other work
 _SECONDS_WORTH_A_LINE = 3.0
 _enabled = False
-_shown: list[Bar] = []
+_shown: list["Bar"] = []
 
 
 class Bar:
@@ -32,7 +30,7 @@ class Bar:
         title: str,
         total: float | None,
         unit: str,
-        outer: Bar | None = None,
+        outer: "Bar | None" = None,
         passes: float | None = None,
     ) -> None:
         self._title, self._total, self._unit, self._outer = title, total, f" {unit}" if unit else "", outer

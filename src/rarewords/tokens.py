@@ -4,8 +4,6 @@ WordPiece writes ``ku ##m ##qua ##t``, byte-level BPE ``Ġk um qu at``, Unigram 
 knows these marks: a word's pieces are the tokens that cover its characters, found by their offsets.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -37,7 +35,7 @@ class EncodedBlank:
     word_start: int
     word_end: int
 
-    def with_slot(self, slash: tuple[int, ...] | None = None) -> EncodedBlank:
+    def with_slot(self, slash: tuple[int, ...] | None = None) -> "EncodedBlank":
         """Make room for one vector in place of the word's pieces, or behind them and a slash.
 
         ``ids (CLS, ku, ##m, is, MASK), word 1..3 -> (CLS, slot, is, MASK)``, with slash

@@ -1,7 +1,5 @@
 """Words and their vectors, stored as safetensors that open instantly whatever their size."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import struct
@@ -9,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -88,7 +86,7 @@ class WordVectors:
         row = self._rows.get(word)
         return None if row is None else cast(np.ndarray, self.matrix[row])
 
-    def subset(self, words: Iterable[str]) -> WordVectors:
+    def subset(self, words: Iterable[str]) -> "WordVectors":
         """These words only, in this order; a word without a vector is an error."""
         chosen = list(words)
         missing = [word for word in chosen if word not in self]
@@ -98,7 +96,7 @@ class WordVectors:
             )
         return WordVectors(chosen, self.matrix[[self._rows[word] for word in chosen]], self.settings)
 
-    def merge(self, other: WordVectors) -> WordVectors:
+    def merge(self, other: "WordVectors") -> "WordVectors":
         """The union of both; ``other`` wins for a word that both have."""
         if self.dim != other.dim:
             raise InputError(f"vectors of size {self.dim} and {other.dim} cannot be merged")
@@ -153,7 +151,7 @@ class WordVectors:
                 stream.write(tensor.data if tensor.size else b"")
 
     @classmethod
-    def load(cls, path: str | Path) -> WordVectors:
+    def load(cls, path: str | Path) -> Self:
         """Open a file written by :meth:`save`. Numbers are read when they are first used."""
         path = Path(path)
         header, start = _read_header(path)
@@ -184,7 +182,7 @@ class WordVectors:
         write_lines(path, chain([f"{len(self)} {self.dim}\n"], lines))
 
     @classmethod
-    def load_word2vec(cls, path: str | Path) -> WordVectors:
+    def load_word2vec(cls, path: str | Path) -> Self:
         """Read the word2vec text format, with or without its first line, plain or ``.gz``."""
         words, rows = [], []
         with open_text(path) as lines:

@@ -1,7 +1,5 @@
 """What the page shows about a word: answers before and after, nearest words, the verdict; and its folder."""
 
-from __future__ import annotations
-
 import math
 import re
 import threading
@@ -10,7 +8,7 @@ from importlib.resources import files
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -48,7 +46,7 @@ class Request:
     question: str
 
     @classmethod
-    def parse(cls, sent: Any) -> Request:
+    def parse(cls, sent: Any) -> Self:
         """Check a request; whatever is wrong is an :class:`InputError` that a visitor can act on."""
         if not isinstance(sent, dict):
             raise InputError("send an object with a word and sentences")

@@ -1,9 +1,7 @@
 """What a store is made with; two stores can be merged if their settings are equal."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from rarewords.errors import InputError
 from rarewords.files import checked_settings, understood
@@ -52,7 +50,7 @@ class CorpusSettings:
         return {**asdict(self), "rules": RULES}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any], source: str) -> CorpusSettings:
+    def from_dict(cls, values: dict[str, Any], source: str) -> Self:
         """Read settings back; ``source`` names the store in the message if they do not fit."""
         values = {**values}
         rules = values.pop("rules", None)
@@ -65,7 +63,7 @@ class CorpusSettings:
             found = checked_settings(cls, values, "store.json")
             return cls(**{name: found[name] for name in asdict(cls())})  # each must be there
 
-    def require_equal(self, other: CorpusSettings, mine: str, others: str) -> None:
+    def require_equal(self, other: "CorpusSettings", mine: str, others: str) -> None:
         """Raise unless both settings are the same, naming every difference."""
         a, b = asdict(self), asdict(other)
         differing = [f"{name} {a[name]} and {b[name]}" for name in a if a[name] != b[name]]

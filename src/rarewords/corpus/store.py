@@ -6,8 +6,6 @@ compressed with a shared dictionary. The files are mapped into memory. ``store.j
 checksums of the files and digests of the texts.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cache, cached_property
 from operator import index
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -96,7 +94,7 @@ class Store:
         self._checksums = checksums
 
     @classmethod
-    def open(cls, path: str | Path) -> Store:
+    def open(cls, path: str | Path) -> Self:
         """Open a store; an incomplete or damaged one is refused."""
         path = Path(path)
         if not (path / "store.json").is_file():

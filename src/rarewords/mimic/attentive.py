@@ -1,13 +1,12 @@
 """Attentive mimicking from end to end: fit, infer, save, load."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import torch
@@ -70,8 +69,8 @@ class AttentiveMimicking:
         work: Path | None = None,
         contexts: int | None = None,
         prepared: PreparedContexts | None = None,
-        after_epoch: Callable[[EpochReport, AttentiveMimicking], None] | None = None,
-    ) -> AttentiveMimicking:
+        after_epoch: Callable[[EpochReport, "AttentiveMimicking"], None] | None = None,
+    ) -> Self:
         """Train on the frequent words of a store that have a vector to mimic.
 
         :param targets: vectors of words of several pieces, from one-token approximation; without them only
@@ -164,7 +163,7 @@ class AttentiveMimicking:
         refused = {word: reason for word, reason in zip(words, reasons, strict=True) if reason}
         return InferredWords(vectors, np.concatenate(shares), counts[kept], refused)
 
-    def with_scale(self, scale: float) -> AttentiveMimicking:
+    def with_scale(self, scale: float) -> "AttentiveMimicking":
         """The same model with another length of its vectors (see :class:`MimicSettings`)."""
         return AttentiveMimicking(self.lm, self.model, self.table, self.targets, self.history, scale=scale)
 
@@ -196,7 +195,7 @@ class AttentiveMimicking:
             write_json(temporary / "config.json", config)
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path, lm: LanguageModel) -> AttentiveMimicking:
+    def from_pretrained(cls, folder: str | Path, lm: LanguageModel) -> Self:
         """Load a folder that :meth:`save_pretrained` wrote, for the language model it was trained for."""
         folder = Path(folder)
         with understood(folder, "train it again with rarewords mimic train"):

@@ -4,9 +4,8 @@ The tokens of all sentences lie end to end in one array. A context is a stretch 
 take two million numbers. A token is a word or a punctuation mark.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 import torch
@@ -98,7 +97,7 @@ class ContextEmbeddings:
         self._hashes = hashes[self._order]
 
     @classmethod
-    def of(cls, lm: LanguageModel, targets: WordVectors | None, *, punctuation: bool) -> ContextEmbeddings:
+    def of(cls, lm: LanguageModel, targets: WordVectors | None, *, punctuation: bool) -> Self:
         """Embeddings of the tokens in the model's vocabulary, and the targets' vectors of other words."""
         known = {**lm.whole_words, **(lm.tokens.marks_and_numbers if punctuation else {})}
         matrix, words = lm.embeddings[list(known.values())].float(), list(known)

@@ -11,14 +11,12 @@ Their weighted sum, at the usual distance from the mean, is the vector. Without 
 identity: nothing is trained, and any masked language model can be used at once.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -68,13 +66,13 @@ class WordLearner:
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @classmethod
-    def for_model(cls, lm: LanguageModel, folder: str | Path | None = None) -> WordLearner:
+    def for_model(cls, lm: LanguageModel, folder: str | Path | None = None) -> Self:
         """The best learner for a model: a folder's, the bundled one if it fits, or one without a matrix."""
         folder = folder or bundled_learner(lm.fingerprint)
         return cls(lm) if folder is None else cls.from_pretrained(folder, lm)
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path, lm: LanguageModel) -> WordLearner:
+    def from_pretrained(cls, folder: str | Path, lm: LanguageModel) -> Self:
         """Load a folder written by :meth:`save_pretrained`, for the language model it was fitted for."""
         folder = Path(folder)
         if not is_learner(folder):
@@ -100,11 +98,11 @@ class WordLearner:
             config = {"format": LEARNER_FORMAT, "dim": self.lm.dim, "settings": asdict(self.settings)}
             write_json(temporary / "config.json", {**config, **self._about})
 
-    def with_settings(self, **changes: Any) -> WordLearner:
+    def with_settings(self, **changes: Any) -> Self:
         """The same learner with some settings changed."""
         return replace(self, settings=replace(self.settings, **changes))
 
-    def with_approximations(self, vectors: WordVectors | None) -> WordLearner:
+    def with_approximations(self, vectors: WordVectors | None) -> Self:
         """The same learner with these cached one-token approximations."""
         return replace(self, approximations=vectors)
 
@@ -185,7 +183,7 @@ class WordLearner:
         leave_out: Sequence[str] = (),
         seed: int = 0,
         stages: Stages | None = None,
-    ) -> WordLearner:
+    ) -> Self:
         """Fit the matrix: mimicking in closed form.
 
         For known words of the store, A minimises the squared distance between A times the mean reading and

@@ -15,9 +15,8 @@ all pairs is S · u. So attention over k contexts takes k dot products instead o
 per word instead of k with M. The factor 1 / sqrt(d) cancels out.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import torch
@@ -48,7 +47,7 @@ class WordBatch:
     @classmethod
     def of(
         cls, grams: Bags, has_form: np.ndarray, reader: Reader, contexts: Tensor, counts: np.ndarray
-    ) -> WordBatch:
+    ) -> Self:
         """Read the given contexts, those of a word together, and put everything on the reader's device."""
         arrays = (grams.numbers, grams.starts[:-1], has_form, counts)
         numbers, starts, visible, sizes = (torch.from_numpy(one).to(reader.device) for one in arrays)

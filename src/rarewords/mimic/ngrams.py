@@ -1,10 +1,9 @@
 """Character n-grams of words, and the table of those that have an embedding."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -32,7 +31,7 @@ class Bags:
     numbers: np.ndarray
     starts: np.ndarray
 
-    def take(self, rows: np.ndarray) -> Bags:
+    def take(self, rows: np.ndarray) -> "Bags":
         """Some of the lists, in this order."""
         lengths = self.starts[rows + 1] - self.starts[rows]
         return Bags(self.numbers[ragged(self.starts[rows], lengths)], offsets(lengths))
@@ -51,7 +50,7 @@ class NgramTable:
     @classmethod
     def from_words(
         cls, words: Iterable[str], *, shortest: int = 3, longest: int = 5, threshold: int = 4, limit: int = 0
-    ) -> NgramTable:
+    ) -> Self:
         """Keep n-grams that at least ``threshold`` words contain; the ``limit`` most common, 0 for all."""
         counts: Counter[str] = Counter()
         for word in words:

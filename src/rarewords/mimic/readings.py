@@ -9,11 +9,10 @@ With ``shown`` the word stays in its sentence and the mask follows behind a slas
 tree``: the model then expects a word that fits both the place and what it knows about the pieces.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Self
 
 import numpy as np
 import torch
@@ -50,7 +49,7 @@ class KnownWords:
 
     @classmethod
     @one_thread()
-    def of(cls, lm: LanguageModel) -> KnownWords:
+    def of(cls, lm: LanguageModel) -> Self:
         """The whole words of a model's vocabulary."""
         if not lm.whole_words:
             raise InputError(f"{lm.name} has no whole words in its vocabulary, so it cannot read contexts")

@@ -1,12 +1,10 @@
 """Settings of the learner and of attentive mimicking, the paper's presets, and the folders that keep them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from rarewords.errors import InputError
 from rarewords.files import checked_settings, read_json
@@ -63,7 +61,7 @@ class LearnerSettings:
                 raise InputError(f"learner settings: {reason}")
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], path: str | Path) -> LearnerSettings:
+    def from_dict(cls, values: Mapping[str, Any], path: str | Path) -> Self:
         """Settings from a saved file; unknown names and other types are an error."""
         kept = {name: value for name, value in values.items() if _REMOVED.get(name) != value}
         return cls(**checked_settings(cls, kept, path))

@@ -4,11 +4,10 @@ The random words around a word follow from the seed, its pieces and the number o
 They are the same on every device, whatever batch, process or machine computes the word.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -65,7 +64,7 @@ class Frame:
     fillers: Tensor
 
     @classmethod
-    def of(cls, lm: LanguageModel, kind: str) -> Frame:
+    def of(cls, lm: LanguageModel, kind: str) -> Self:
         """The ``static``, ``random`` or ``masked`` frame for a model; a causal LM has no mask in it."""
         start, end = lm.tokens.special_tokens
         causal = lm.kind == "causal"
@@ -116,7 +115,7 @@ class Sentences(Frame):
     @classmethod
     def around_words(
         cls, lm: LanguageModel, texts: Sequence[str], pieces: Sequence[Sequence[int]], seed: int
-    ) -> Sentences:
+    ) -> Self:
         """Windows around each word in its own text.
 
         A text goes on from its end to its start, so that all windows have the same length.

@@ -12,9 +12,8 @@ with v, so only those behind the word count, which is what token distillation co
 The baselines need no search: the embedding of the first piece, of the last, or their mean.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -39,7 +38,7 @@ class Batch:
     def __len__(self) -> int:
         return len(self.pieces)
 
-    def part(self, rows: slice) -> Batch:
+    def part(self, rows: slice) -> "Batch":
         """Some of the words."""
         return Batch(self.pieces[rows], self.keys[rows])
 
@@ -58,7 +57,7 @@ class Objective:
     half: bool
 
     @classmethod
-    def of(cls, lm: LanguageModel, settings: OtaSettings, frame: Frame | None = None) -> Objective:
+    def of(cls, lm: LanguageModel, settings: OtaSettings, frame: Frame | None = None) -> Self:
         """The objective of the settings; a layer that the model lacks is refused.
 
         :param frame: instead of the settings' own.

@@ -1,7 +1,5 @@
 """The settings of one-token approximation and its two presets."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -52,7 +50,7 @@ class OtaSettings:
             raise InputError("layers must name at least one layer, counted from 1 (0: the embedding output)")
 
     @classmethod
-    def preset(cls, name: str, **changes: Any) -> OtaSettings:
+    def preset(cls, name: str, **changes: Any) -> "OtaSettings":
         """Preset ``fast``, or ``paper`` as the paper's text has it, with some settings changed.
 
         >>> OtaSettings.preset("paper").steps, OtaSettings.preset("paper", steps=10).steps

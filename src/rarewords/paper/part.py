@@ -1,7 +1,5 @@
 """A part of the reproduction: a result that is saved, shown, and tested against the paper's conclusions."""
 
-from __future__ import annotations
-
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -46,7 +44,7 @@ class Claim:
     checks: tuple[Check, ...]
 
     @classmethod
-    def of(cls, name: str, *checks: Check) -> Claim:
+    def of(cls, name: str, *checks: Check) -> Self:
         """A conclusion by its name in ``published.toml``, and the checks that decide it."""
         return cls(**CLAIMS[name], checks=checks)
 
@@ -151,7 +149,7 @@ class OverSeeds:
     seeds: tuple[Comparison, ...]
 
     @classmethod
-    def of(cls, methods: Sequence[Sequence[ProbeResult]]) -> OverSeeds:
+    def of(cls, methods: Sequence[Sequence[ProbeResult]]) -> Self:
         """Compare methods that have one result per seed, or one result for all seeds."""
         number = max(len(runs) for runs in methods)
         by_seed = [[runs[min(seed, len(runs) - 1)] for runs in methods] for seed in range(number)]

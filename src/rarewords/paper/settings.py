@@ -1,9 +1,8 @@
 """How much of the paper's experiments is run, and with which seeds."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import asdict, dataclass, field, replace
+from typing import Self
 
 from rarewords.errors import InputError
 from rarewords.mimic.settings import MimicSettings, preset
@@ -108,7 +107,7 @@ class ReproduceSettings:
             raise InputError(f"the seed must be at least 0, not {self.seed}")
 
     @classmethod
-    def sized(cls, *, quick: bool = False, seed: int = 0, seeds: int | None = None) -> ReproduceSettings:
+    def sized(cls, *, quick: bool = False, seed: int = 0, seeds: int | None = None) -> Self:
         """The paper's sizes, or those of a quick look.
 
         :param seeds: trainings of each configuration; None takes the sample's own number.

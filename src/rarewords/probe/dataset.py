@@ -4,8 +4,6 @@ One entry per line, ``ID SET WORD RELATION TARGET TARGET …``, each word writte
 of speech, Zipf frequency, count in the corpus.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import tomllib
@@ -15,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Self
 
 from rarewords.errors import InputError
 from rarewords.files import open_text, write_lines
@@ -46,7 +45,7 @@ class AnnotatedWord:
         return f"{self.text} ({self.pos},{self.zipf:.2f},{self.count})"
 
     @classmethod
-    def parse(cls, written: str) -> AnnotatedWord:
+    def parse(cls, written: str) -> Self:
         """Read ``lime (n,4.05,772)``; anything else is a ``ValueError``."""
         found = _ANNOTATED.fullmatch(written)
         if found is None:
@@ -160,7 +159,7 @@ class Dataset:
         write_lines(path, [self.text()])
 
     @classmethod
-    def load(cls, path: str | Path = BUNDLED_DATASET) -> Dataset:
+    def load(cls, path: str | Path = BUNDLED_DATASET) -> "Dataset":
         """Read a file of the published format, plain or ``.gz``; ``default`` is the data set that ships."""
         return _bundled() if str(path) == BUNDLED_DATASET else cls(tuple(_read(Path(path))), str(path))
 

@@ -9,14 +9,12 @@ MRR is the mean of 1/rank over entries; P@3 and P@10 are means over entries. Tab
 heat maps are made from the file of a result alone.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -40,7 +38,7 @@ class Measure:
     error: float
 
     @classmethod
-    def of(cls, values: np.ndarray) -> Measure:
+    def of(cls, values: np.ndarray) -> Self:
         """Mean and standard error of one number per entry. *Shape:* (entries,)"""
         error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
         return cls(float(values.mean()), float(error))
@@ -67,7 +65,7 @@ class Score:
     hits10: int
 
     @classmethod
-    def of(cls, targets: np.ndarray) -> Score:
+    def of(cls, targets: np.ndarray) -> Self:
         """Score an entry.
 
         :param targets: which answers to each pattern are targets, the most probable first.
@@ -166,7 +164,7 @@ class ProbeResult:
         pairs = [(relation, band) for relation in (*RELATIONS, "all") for band in (*BANDS, "all")]
         return [cell for cell in (self.cell(*pair) for pair in pairs) if cell is not None]
 
-    def restrict(self, rows: np.ndarray, **settings: Any) -> ProbeResult:
+    def restrict(self, rows: np.ndarray, **settings: Any) -> Self:
         """The result of some entries, with changed settings. *Shape of rows:* (entries,), boolean"""
         places = np.flatnonzero(rows).tolist()
         columns: dict[str, Any] = {name: [getattr(self, name)[i] for i in places] for name in _TEXTS}
@@ -174,12 +172,12 @@ class ProbeResult:
         columns["answers"] = [self.answers[i] for i in places] if self.answers else ()
         return replace(self, settings={**self.settings, **settings}, **columns)
 
-    def of_set(self, dataset: Dataset, subset: str) -> ProbeResult:
+    def of_set(self, dataset: Dataset, subset: str) -> Self:
         """The result of the entries that belong to ``dev`` or ``test``."""
         wanted = {entry.id for entry in dataset if entry.subset == subset}
         return self.restrict(np.array([one in wanted for one in self.id]), set=subset)
 
-    def replaced(self, part: ProbeResult) -> ProbeResult:
+    def replaced(self, part: "ProbeResult") -> Self:
         """This result with the scores of ``part`` for the entries it has, under the label of ``part``."""
         row_of = {identifier: row for row, identifier in enumerate(part.id)}
         rows = np.array([row_of.get(identifier, -1) for identifier in self.id])
@@ -219,7 +217,7 @@ class ProbeResult:
         return rows
 
     @classmethod
-    def load(cls, path: str | Path) -> ProbeResult:
+    def load(cls, path: str | Path) -> Self:
         """Read the file of a result."""
         stored = read_json(path)
         if not isinstance(stored, dict) or stored.get("format") != _FORMAT:

@@ -1,8 +1,7 @@
 """The settings of teaching; all of them go into the model card."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
+from typing import Self
 
 from rarewords.corpus.settings import WordRule
 from rarewords.errors import InputError
@@ -52,6 +51,6 @@ class TeachSettings:
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be 1 or more, not {getattr(self, name)}")
 
-    def with_rule(self, *, listed: bool) -> TeachSettings:
+    def with_rule(self, *, listed: bool) -> Self:
         """The settings with the word rule decided; ``listed``: a list of words is given."""
         return replace(self, rule=self.rule or ("any" if listed else "english"))
