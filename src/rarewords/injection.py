@@ -77,8 +77,14 @@ def inject(
     """
     if existing not in EXISTING:
         raise InputError(f"existing must be one of {', '.join(EXISTING)}, not {existing!r}")
-    _check_size(model, vectors)
-    words = vectors.words
+    words, dim = vectors.words, model.get_input_embeddings().weight.shape[1]
+    if not words:
+        raise InputError("there are no vectors to inject")
+    if vectors.dim != dim:
+        raise InputError(
+            f"the vectors have size {vectors.dim}, but the model takes size {dim}; "
+            "they were made for another model"
+        )
     old_rows, skipped = _existing_rows(tokenizer, words, existing, slash)
     new = [row for row in range(len(vectors)) if row not in old_rows and row not in skipped]
     for reason in _unfit(tokenizer, [words[row] for row in new], slash).values():
@@ -93,10 +99,11 @@ def inject(
         model.config.rarewords_rows = len(model.get_input_embeddings().weight)
     if len(tokenizer) > len(model.get_input_embeddings().weight):
         model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
-    _set_rows(model, vectors, added | old_rows)
+    weight, held = model.get_input_embeddings().weight, added | old_rows
+    weight.data[list(held.values())] = torch.from_numpy(vectors.matrix[list(held)]).to(weight)
     _set_outputs(model, vectors, added, predictable)
     return Injection(
-        ids={words[row]: token for row, token in sorted((added | old_rows).items())},
+        ids={words[row]: token for row, token in sorted(held.items())},
         replaced=tuple(words[row] for row in sorted(old_rows)),
         skipped=tuple(words[row] for row in sorted(skipped)),
     )
@@ -175,17 +182,6 @@ def save_folder(
             (folder / name).write_text(text, "utf-8")
 
 
-def _check_size(model: Any, vectors: WordVectors) -> None:
-    dim = model.get_input_embeddings().weight.shape[1]
-    if not len(vectors):
-        raise InputError("there are no vectors to inject")
-    if vectors.dim != dim:
-        raise InputError(
-            f"the vectors have size {vectors.dim}, but the model takes size {dim}; "
-            "they were made for another model"
-        )
-
-
 def _existing_rows(
     tokenizer: Any, words: Sequence[str], existing: str, slash: bool
 ) -> tuple[dict[int, int], set[int]]:
@@ -259,13 +255,6 @@ def _add_tokens(tokenizer: Any, words: Sequence[str], slash: bool) -> list[int]:
         tokens = [AddedToken(name, single_word=True, normalized=True, lstrip=takes_space) for name in names]
     tokenizer.add_tokens(tokens)
     return [int(token) for token in tokenizer.convert_tokens_to_ids(names)]
-
-
-@torch.no_grad()
-def _set_rows(model: Any, vectors: WordVectors, ids: dict[int, int]) -> None:
-    weight = model.get_input_embeddings().weight
-    rows, tokens = list(ids), list(ids.values())
-    weight[tokens] = torch.from_numpy(vectors.matrix[rows]).to(weight)
 
 
 @torch.no_grad()

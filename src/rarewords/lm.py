@@ -89,11 +89,7 @@ class LanguageModel:
 
     @classmethod
     def from_pretrained(
-        cls,
-        name: str | Path = DEFAULT_MODEL,
-        *,
-        device: str = "auto",
-        kind: Kind = "masked",
+        cls, name: str | Path = DEFAULT_MODEL, *, device: str = "auto", kind: Kind = "masked"
     ) -> Self:
         """Load a model: ``default`` is the bundled one, otherwise a local folder or a hub name.
 

@@ -12,11 +12,7 @@ from rarewords.vectors import open_vectors
 
 
 def ask(
-    patterns: list[str],
-    model: str = "default",
-    top: int = 5,
-    device: str = "auto",
-    as_json: bool = False,
+    patterns: list[str], model: str = "default", top: int = 5, device: str = "auto", as_json: bool = False
 ) -> None:
     """Fill the blank in a sentence and show the most probable answers.
 

@@ -76,11 +76,7 @@ def add_text(
 
 
 def merge_stores(
-    stores: Sequence[str | Path],
-    out: str | Path,
-    *,
-    workers: int | None = None,
-    engine: str = "local",
+    stores: Sequence[str | Path], out: str | Path, *, workers: int | None = None, engine: str = "local"
 ) -> Store:
     """Merge stores of different text into one: the same as one built from all their text."""
     if len(stores) < 2:
