@@ -14,20 +14,20 @@ from rarewords.errors import InputError
 from rarewords.files import LARGEST_NUMBER, checked_settings, read_text
 
 T = TypeVar("T")
+_TABLE = tomllib.loads((files("rarewords") / "cli" / "options.toml").read_text("utf-8"))
 
 
 def describe(group: typer.Typer, path: tuple[str, ...] = ()) -> None:
     """Give every parameter of every command its flags, bounds and help from the table."""
-    table = tomllib.loads((files("rarewords") / "cli" / "options.toml").read_text("utf-8"))
     for inner in group.registered_groups:
         describe(inner.typer_instance or group, (*path, str(inner.name)))
     for command in group.registered_commands:
         assert command.callback is not None
-        own = table.get(" ".join([*path, command.name or command.callback.__name__]), {})
+        own = _TABLE.get(" ".join([*path, command.name or command.callback.__name__]), {})
         hints = get_type_hints(command.callback)
         for name, kind in hints.items():
             if name != "return":
-                hints[name] = _described(name, kind, **(own.get(name) or table["all"][name]))
+                hints[name] = _described(name, kind, **(own.get(name) or _TABLE["all"][name]))
         command.callback.__annotations__ = hints
 
 
