@@ -85,7 +85,7 @@ def test_folders_patterns_and_repetition(tmp_path):
 def test_byte_ranges_read_every_line_once(tmp_path_factory, text, edges):
     path = tmp_path_factory.mktemp("ranges") / "text.txt"
     path.write_text(text)
-    source = Source(str(path), "text", "", "text", len(text), 0)
+    source = Source(str(path), "text", "", "text", len(text))
     edges = sorted({0, len(text), *(edge for edge in edges if edge < len(text))})
     shards = [Shard(source, a, b) for a, b in pairwise(edges)]
     expected = text if not text or text.endswith("\n") else text + "\n"

@@ -32,14 +32,13 @@ _IN_FOLDERS = {".txt", ".text", ".md", *_FORMATS}
 
 @dataclass(frozen=True)
 class Source:
-    """One file of text; ``size`` and ``changed`` tell whether it is still the same file."""
+    """One file of text and how to read it."""
 
     path: str
     format: Format
     compression: Compression
     field: str
     size: int
-    changed: int
 
     def digest(self) -> str:
         """What tells this text from others: the bytes of the file and how they are read."""
@@ -144,4 +143,4 @@ def _source(name: str, field: str) -> Source:
     form, compression, _ = _kind(path)
     if not compression and form != "parquet" and head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(f"{name} is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path.name}")
-    return Source(os.path.abspath(name), form, compression, field, state.st_size, state.st_mtime_ns)  # noqa: PTH100
+    return Source(os.path.abspath(name), form, compression, field, state.st_size)  # noqa: PTH100
