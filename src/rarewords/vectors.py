@@ -33,11 +33,26 @@ class WordVectors:
     def __init__(
         self, words: Iterable[str], matrix: np.ndarray, settings: Mapping[str, Any] | None = None
     ) -> None:
-        self._words: Sequence[str] | None = list(words)
+        self._words: Sequence[str] | None = (words := list(words))
         self._packed: tuple[np.ndarray, np.ndarray] | None = None
         self.matrix = np.ascontiguousarray(matrix, dtype=np.float32)
         self.settings: dict[str, Any] = dict(settings or {})
-        self._check()
+        if self.matrix.ndim != 2 or len(words) != len(self.matrix):
+            raise InputError(
+                f"{len(words)} words need a matrix of {len(words)} rows, not shape {self.matrix.shape}"
+            )
+        if len(set(words)) != len(words):
+            seen: set[str] = set()
+            twice = next(word for word in words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
+            raise InputError(f"the word {twice!r} is given twice; keep one of its vectors")
+        empty = next((row for row, word in enumerate(words) if not word.strip()), None)
+        if empty is not None:
+            raise InputError(f"the word of vector {empty + 1} is empty; remove it")
+        bad = np.flatnonzero(~np.isfinite(self.matrix).all(axis=1))
+        if len(bad):
+            raise InputError(
+                f"the vector of {words[bad[0]]!r} holds NaN or infinite numbers ({len(bad)} such words)"
+            )
 
     @property
     def words(self) -> Sequence[str]:
@@ -209,25 +224,6 @@ class WordVectors:
     @cached_property
     def _lengths(self) -> np.ndarray:
         return cast(np.ndarray, np.sqrt(np.einsum("ij,ij->i", self.matrix, self.matrix)))
-
-    def _check(self) -> None:
-        words = cast(list[str], self._words)
-        if self.matrix.ndim != 2 or len(words) != len(self.matrix):
-            raise InputError(
-                f"{len(words)} words need a matrix of {len(words)} rows, not shape {self.matrix.shape}"
-            )
-        if len(set(words)) != len(words):
-            seen: set[str] = set()
-            twice = next(word for word in words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
-            raise InputError(f"the word {twice!r} is given twice; keep one of its vectors")
-        empty = next((row for row, word in enumerate(words) if not word.strip()), None)
-        if empty is not None:
-            raise InputError(f"the word of vector {empty + 1} is empty; remove it")
-        bad = np.flatnonzero(~np.isfinite(self.matrix).all(axis=1))
-        if len(bad):
-            raise InputError(
-                f"the vector of {words[bad[0]]!r} holds NaN or infinite numbers ({len(bad)} such words)"
-            )
 
 
 def open_vectors(path: str | Path) -> WordVectors:

@@ -99,6 +99,7 @@ class Study:
             ]
             for row in range(len(queries))
         ]
+        ids, cosines = self._known.nearest(torch.from_numpy(inferred.vector)[None], _NEIGHBOURS)
         shown = [pattern.replace(WORD_SLOT, word) for pattern in patterns]
         return {
             "word": word,
@@ -112,7 +113,12 @@ class Study:
                 {"sentence": sentence, "weight": round(weight, 4)}
                 for sentence, weight in zip(request.sentences, inferred.weights, strict=True)
             ],
-            "neighbours": self._neighbours(torch.from_numpy(inferred.vector)),
+            "neighbours": [
+                {"word": name, "similarity": round(value, 4)}
+                for name, value in zip(
+                    self.lm.tokens.text_of(ids[0].tolist()), cosines[0].tolist(), strict=True
+                )
+            ],
         }
 
     def judge(self, request: Request) -> dict[str, Any]:
@@ -164,14 +170,6 @@ class Study:
                 raise InputError("write the blank as _ and the word as itself")
             patterns.insert(0, own)
         return patterns
-
-    def _neighbours(self, vector: torch.Tensor) -> list[dict[str, Any]]:
-        """The known words nearest to a vector, and their cosines. *Shape of vector:* (dim,)"""
-        ids, cosines = self._known.nearest(vector[None], _NEIGHBOURS)
-        return [
-            {"word": word, "similarity": round(value, 4)}
-            for word, value in zip(self.lm.tokens.text_of(ids[0].tolist()), cosines[0].tolist(), strict=True)
-        ]
 
 
 def samples() -> list[dict[str, Any]]:
