@@ -1,13 +1,17 @@
 """The engine: a lost worker costs only its task, and no number depends on the process that computes it."""
 
+import copy
 import os
+import pickle
 import signal
 
 import numpy as np
 import pytest
+import torch
 
-import rarewords  # its names load torch when they are used; the processes of the first test do without
+import rarewords
 from rarewords.engine import engine_for
+from rarewords.errors import InputError
 from rarewords.ota.settings import OtaSettings
 from rarewords.probe.dataset import Dataset
 from rarewords.stages import Stages
@@ -33,6 +37,30 @@ def die_once(mark):
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return mark.name
+
+
+def test_workers_share_the_threads_of_their_parent():
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    try:
+        with engine_for("local", workers=2) as shared:
+            assert [threads for _, threads in shared.map(threads_of_torch, [0, 1, 2])] == [2, 2, 2]
+    finally:
+        torch.set_num_threads(before)
+
+
+def threads_of_torch(_):
+    return torch.get_num_threads()
+
+
+def test_a_model_that_was_changed_in_memory_is_not_handed_to_other_processes(lm):
+    changed = copy.deepcopy(lm)
+    with torch.no_grad():
+        changed.embeddings[100] += 1
+    assert not torch.equal(changed.embeddings[100], lm.embeddings[100])
+    assert pickle.loads(pickle.dumps(lm)).fingerprint == lm.fingerprint
+    with pytest.raises(InputError, match="was changed in memory"):
+        pickle.loads(pickle.dumps(changed))
 
 
 def test_approximations_are_the_same_and_kept(lm, engine, tmp_path):

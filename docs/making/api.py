@@ -111,7 +111,9 @@ def _default(one: inspect.Parameter) -> str:
 
 
 def _annotation(value: Any) -> str:
-    return value if isinstance(value, str) else getattr(value, "__name__", str(value))
+    if isinstance(value, str):
+        return value
+    return re.sub(r"(?:\w+\.)+(?=\w)", "", inspect.formatannotation(value)).replace("'", "")
 
 
 def _table(first: str, rows: list[list[str]]) -> str:

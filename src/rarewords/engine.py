@@ -154,8 +154,8 @@ class LocalEngine(Engine):
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
             # Not forked: the parent may hold threads and locks of other libraries.
-            spawn, threads = multiprocessing.get_context("spawn"), max(1, _cores() // self.workers)
-            self._pool = ProcessPoolExecutor(self.workers, spawn, _start_worker, (threads,))
+            spawn, share = multiprocessing.get_context("spawn"), _share_of_threads(self.workers)
+            self._pool = ProcessPoolExecutor(self.workers, spawn, _start_worker, (share,))
         return self._pool
 
     def _stop(self) -> None:
@@ -177,10 +177,20 @@ def _finished(future: Future[Any]) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
 
 
+def _share_of_threads(workers: int) -> int:
+    """How many of this process's threads each of its workers may use."""
+    torch = sys.modules.get("torch")
+    return max(1, (torch.get_num_threads() if torch else _cores()) // workers)
+
+
+def _use_threads(threads: int) -> None:
+    os.environ["OMP_NUM_THREADS"] = str(threads)  # torch reads it when it is imported
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(threads)
+
+
 def _start_worker(threads: int) -> None:
-    os.environ.setdefault("OMP_NUM_THREADS", str(threads))  # the workers share the cores
-    if "torch" in sys.modules:  # imported already by the program, so that it has not seen this
-        sys.modules["torch"].set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    _use_threads(threads)
     # Ctrl-C reaches the whole group; the parent decides, a worker does not print a traceback of its own.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
@@ -218,11 +228,12 @@ class RayEngine(Engine):
         ray = self._ray
         # Ray itself runs a task again whose worker or node is lost; it waits for a node that has room.
         task = ray.remote(num_cpus=1, max_retries=_RAY_RETRIES)(_run)
+        threads = _share_of_threads(self.workers)
         waiting, running = list(enumerate(items))[::-1], dict[Any, int]()
         while waiting or running:
             while waiting and len(running) < 2 * self.workers:
                 place, item = waiting.pop()
-                running[task.remote(function, item)] = place
+                running[task.remote(function, item, threads)] = place
             for reference in ray.wait(list(running), num_returns=1)[0]:
                 mistake, result = ray.get(reference)
                 if mistake is not None:
@@ -234,7 +245,8 @@ class RayEngine(Engine):
             self._ray.shutdown()
 
 
-def _run(function: Callable[[T], R], item: T) -> tuple[str | None, R | None]:
+def _run(function: Callable[[T], R], item: T, threads: int) -> tuple[str | None, R | None]:
+    _use_threads(threads)
     # A mistake in the input is an answer, not a failure: it must not be tried again.
     try:
         return None, function(item)

@@ -7,6 +7,7 @@ how a sequence becomes hidden states. Through ``inputs_embeds`` a word may be it
 import hashlib
 import random
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -102,8 +103,11 @@ class LanguageModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled by its name: another process loads the model itself, once."""
-        precision = torch.get_float32_matmul_precision()
-        return _unpickled, (precision, self.name, str(self.device), self.dtype, self.kind)
+        precision, about = torch.get_float32_matmul_precision(), (str(self.device), self.dtype, self.kind)
+        return _unpickled, (precision, self.fingerprint, self.name, *about)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return type(self)(deepcopy(self.model, memo), self.tokenizer, name=self.name, kind=self.kind)
 
     @property
     def device(self) -> torch.device:
@@ -310,9 +314,12 @@ class LanguageModel:
         return logits if logits.dtype == torch.float64 else logits.float()
 
 
-def _unpickled(precision: str, *about: Any) -> LanguageModel:
+def _unpickled(precision: str, fingerprint: str, name: str, *about: Any) -> LanguageModel:
     torch.set_float32_matmul_precision(precision)
-    return _loaded(*about)
+    lm = _loaded(name, *about)
+    if lm.fingerprint != fingerprint:
+        raise InputError(f"{name} was changed in memory, where other processes cannot see it; save it first")
+    return lm
 
 
 @lru_cache(maxsize=1)  # a process does many parts of the work with one model

@@ -110,6 +110,7 @@ def test_verdicts_come_from_the_rule_or_else_from_gain_and_error():
     assert against.verdict == "worse"  # held-out contexts speak against it by more than a standard error
     unchanged = judgement(0.1, signs=replace(SIGNS, errors=1.0, approach=0.0, context_share=0.7))
     assert unchanged.verdict == "worse"  # a gain, but the answers stay as they are
+    assert judgement(0.1, replace(SIGNS, errors=1.0, context_share=0.7)).verdict == "unclear"
     assert [judgement(gain).verdict for gain in (0.2, 0.05, -0.01)] == ["better", "unclear", "worse"]
     verdicts = [judgement(gain, least=0.2).verdict for gain in (0.31, 0.25, 0.19)]
     assert verdicts == ["better", "unclear", "worse"]

@@ -88,7 +88,10 @@ def affected(
     """
     from rarewords.forget import affected_documents
 
-    found = list(affected_documents(model, texts or [], field=field, id_field=id_field))
-    places = (f"{one.file}:{one.number}" if one.id is None else one.id for one in found)
-    lines = (f"{place}\t{', '.join(one.words)}" for place, one in zip(places, found, strict=True))
-    options.show(as_json, [vars(one) for one in found], *lines)
+    found = affected_documents(model, texts or [], field=field, id_field=id_field)
+    if as_json:
+        options.show(True, [vars(one) for one in found])
+        return
+    for one in found:  # as they are found: there may be millions of documents
+        place = f"{one.file}:{one.number}" if one.id is None else one.id
+        typer.echo(f"{place}\t{', '.join(one.words)}")

@@ -41,7 +41,7 @@ def ota(
 
     listed = read_words(words)
 
-    import torch  # as above
+    import torch  # takes seconds; mistakes in the options need not wait for it
 
     torch.set_float32_matmul_precision("high")  # TF32 on a GPU
     lm = rarewords.LanguageModel.from_pretrained(model, device=device, kind=model_kind(model))

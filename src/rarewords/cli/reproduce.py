@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 
-import rarewords  # as below
+import rarewords  # its names load torch when they are used, which takes seconds
 from rarewords.cli import options
 from rarewords.files import to_json
 from rarewords.paper.settings import ReproduceSettings

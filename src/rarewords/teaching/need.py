@@ -29,7 +29,7 @@ LOOKED_AT = 3  # words looked at for each that is wanted
 READ_WELL = "the model reads it well in pieces"
 _CONTEXTS, _CONTEXTS_OF_A_LOOK = 8, 4
 _AT_ONCE = 32
-_LEAST, _CLEAR = 0.05, 0.2  # approach
+_LEAST, _CLEAR = 0.05, 0.2  # below the first a word is passed over, from the second on it is taken first
 
 
 def with_need(model: str, device: str, store: Store, words: Sequence[MissingWord]) -> list[MissingWord]:
