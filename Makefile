@@ -25,7 +25,7 @@ test-lowest:
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/pip install --quiet --disable-pip-version-check torch==2.13.0
 	.venv-lowest/bin/pip install --quiet --disable-pip-version-check -c constraints-lowest.txt -e '.[dev]'
-	.venv-lowest/bin/python -m pytest -n auto --dist loadfile --max-worker-restart 4
+	.venv-lowest/bin/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --max-worker-restart 4
 
 # Damaged files of every kind, drawn at random; the suite tries a few, always the same.
 EXAMPLES ?= 10000

@@ -1,7 +1,11 @@
-"""The shape of the house: imports go one way, and no file grows beyond what a reader can take in."""
+"""The shape of the house: imports go one way, no file is too long to read, and lower bounds are tested."""
 
 import ast
+import tomllib
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 import rarewords
 
@@ -51,3 +55,17 @@ def test_no_file_is_too_long_to_read():
         path.relative_to(HOME): len(path.read_text("utf-8").splitlines()) for path in HOME.rglob("*.py")
     }
     assert not {path: lines for path, lines in lengths.items() if lines > _LONGEST_FILE}
+
+
+def test_the_lowest_versions_are_those_of_the_bounds():
+    root = HOME.parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = sum(project["optional-dependencies"].values(), project["dependencies"])
+    bounds = {
+        one.name: Version(bound.version)
+        for one in map(Requirement, declared)
+        for bound in one.specifier
+        if bound.operator == ">=" and one.name not in ("torch", "mypy", "ruff")
+    }
+    pinned = (root / "constraints-lowest.txt").read_text("utf-8").splitlines()[1:]
+    assert bounds == {name: Version(version) for name, version in (line.split("==") for line in pinned)}

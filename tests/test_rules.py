@@ -195,15 +195,19 @@ def test_a_word_is_not_taught_twice_unless_its_row_is_replaced():
     np.testing.assert_array_equal(row, again["kumquat"])
 
 
-@pytest.mark.parametrize("name", ["BertTokenizer", "DistilBertTokenizer", "MPNetTokenizer"])
-def test_a_tokenizer_of_a_class_of_its_own_keeps_the_rules_when_it_is_loaded(name, tmp_path):
-    model, tokenizer = small_model("bert")
+@pytest.mark.parametrize(
+    ("architecture", "name"),
+    [("bert", "BertTokenizer"), ("distilbert", "DistilBertTokenizer"), ("mpnet", "MPNetTokenizer")],
+)
+def test_a_tokenizer_of_a_class_of_its_own_keeps_the_rules_when_it_is_loaded(architecture, name, tmp_path):
+    model, tokenizer = small_model(architecture)
     tokenizer.save_pretrained(tmp_path / "base")
     model.save_pretrained(tmp_path / "base")
     path = tmp_path / "base" / "tokenizer_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "tokenizer_class": name}))
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "base")
-    assert type(tokenizer).__name__.startswith(name)
+    # Transformers 5.0 has no class for DistilBERT and takes the general one.
+    assert type(tokenizer).__name__ in (name, "TokenizersBackend")
     before = tokenizer("a river in the world .")
     inject(model, tokenizer, vectors_for(WORDS, 32), slash=True)
     save_folder(model, tokenizer, tmp_path / "taught", base="default", card="# taught")

@@ -111,8 +111,9 @@ class Tokens:
         if not words:
             return []
         backend = self.tokenizer.backend_tokenizer  # three times as fast as through transformers
-        backend.no_truncation()
-        backend.no_padding()
+        if backend.truncation or backend.padding:  # a change disturbs other threads that use the tokenizer
+            backend.no_truncation()
+            backend.no_padding()
         encoded = backend.encode_batch([_BEFORE + word for word in words], add_special_tokens=False)
         # The space belongs to the word: Ġ and ▁ stand for it and may be separate tokens.
         first = len(_BEFORE) - 1
