@@ -3,10 +3,11 @@
 import pytest
 import torch
 
-from rarewords import AttentiveMimicking, Query, WordLearner, approximate
+from rarewords import AttentiveMimicking, LanguageModel, Query, WordLearner, approximate
 from rarewords.engine import in_threads, one_thread
 from rarewords.mimic.settings import bundled_mimic
 from rarewords.ota.settings import OtaSettings
+from tests.architectures import small_model
 
 SENTENCES = [
     f"{start} the wibbard {end}"
@@ -48,6 +49,19 @@ def test_mimicked_vectors(lm, with_threads):
         return mimic.infer("wibbard", SENTENCES).vector.tobytes()
 
     assert with_threads(1, compute) == with_threads(2, compute)
+
+
+def test_threads_that_share_a_model_do_not_disturb_each_other(with_threads):
+    shared, words = LanguageModel(*small_model("bert")), " ".join(SENTENCES).split() * 3
+
+    def compute(size):
+        with torch.no_grad():
+            states = shared.hidden_states(shared.embed(torch.full((size, 2 + size), 7)))
+        return [one.tolist() for one in states], shared.tokens.pieces_of(words)
+
+    sizes = [1, 2, 3, 4] * 15
+    alone = [compute(size) for size in sizes]
+    assert with_threads(3, lambda: list(in_threads(compute, sizes, "cpu"))) == alone
 
 
 def test_results_come_in_order_and_errors_reach_the_caller(with_threads):
