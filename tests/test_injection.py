@@ -116,7 +116,7 @@ def test_a_megabyte_of_text_without_the_new_words_is_unchanged(taught):
     assert sum(len(line) for line in cleaned) > 900_000
     old, now = before.tokenizer(cleaned)["input_ids"], tokenizer(cleaned)["input_ids"]
     assert old == now
-    for ids in old[:20]:
+    for ids in old[:8]:
         batch = torch.tensor([ids[:128]])
         with torch.no_grad():
             a, b = before.model(batch).logits, model(batch).logits

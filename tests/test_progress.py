@@ -9,11 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from rarewords import WordLearner, progress
-from rarewords.corpus.build import build
 from rarewords.corpus.sources import cut, find_sources
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.teach import teach
-from tests.architectures import DATA
 from tests.teaching.invented import hypernyms, sentences_of
 
 
@@ -143,16 +141,15 @@ def check(monkeypatch, lm, title, work):
 
 
 def test_the_progress_of_teaching(lm, tmp_path, monkeypatch):
-    words = list(hypernyms())[:20]
+    words = list(hypernyms())[:10]
     text = tmp_path / "text.txt"
     text.write_text(sentences_of(*words, most=8), "utf-8")
     given = {"words": words, "model": lm, "settings": TeachSettings(keep_all=True), "workers": 1}
     check(monkeypatch, lm, "Learning and judging", lambda: teach([text], tmp_path / "out", **given))
 
 
-def test_the_progress_of_fitting(lm, tmp_path, monkeypatch):
-    store = build([DATA / "wikipedia.txt.gz"], tmp_path / "store", workers=1)
-    check(monkeypatch, lm, "Reading", lambda: WordLearner.fit(lm, store, words=100, contexts=4, min_count=4))
+def test_the_progress_of_fitting(lm, store, monkeypatch):
+    check(monkeypatch, lm, "Reading", lambda: WordLearner.fit(lm, store, words=50, contexts=4, min_count=4))
 
 
 def test_a_short_text_is_read_in_small_pieces_and_a_long_one_is_not(tmp_path):

@@ -16,7 +16,7 @@ from transformers import (
 from rarewords import WordVectors, inject_folder
 
 INVENTED = Path(__file__).parent / "data" / "invented"
-STEPS = 6
+STEPS = 4
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["both", "replace"])
