@@ -19,7 +19,7 @@ SMALL = replace(
     targets=6,
     ota_steps=2,
     contexts=5,
-    min_count=100,
+    min_count=60,
     epochs=(1, 2),
 )
 
