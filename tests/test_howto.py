@@ -5,6 +5,7 @@ import re
 import pytest
 
 from rarewords import WordLearner, WordVectors, inject_folder
+from rarewords.engine import one_thread
 from rarewords.models import bundled_model
 from tests.teaching.invented import FOLDER, hypernyms, sentences_of
 from tests.test_documents import ROOT, code_blocks
@@ -26,8 +27,9 @@ def place(lm, tmp_path_factory):
 def run(page, place, monkeypatch):
     monkeypatch.chdir(place)
     names = {"untaught": str(bundled_model())}
-    for block in code_blocks(ROOT / "docs" / "howto" / page, "python"):
-        exec(compile(block, page, "exec"), names)
+    with one_thread():  # small batches gain nothing from a second one, and wait for it on a busy machine
+        for block in code_blocks(ROOT / "docs" / "howto" / page, "python"):
+            exec(compile(block, page, "exec"), names)
     return names, (ROOT / "docs" / "howto" / page).read_text("utf-8")
 
 
