@@ -113,7 +113,9 @@ def _default(one: inspect.Parameter) -> str:
 def _annotation(value: Any) -> str:
     if isinstance(value, str):
         return value
-    return re.sub(r"(?:\w+\.)+(?=\w)", "", inspect.formatannotation(value)).replace("'", "")
+    shown = re.sub(r"(?:\w+\.)+(?=\w)", "", inspect.formatannotation(value)).replace("'", "")
+    # NumPy spells out its alias, each version in its own way.
+    return re.sub(r"ndarray\[(?:Any|tuple\[Any, \.\.\.\]), dtype\[(\w+)\]\]", r"NDArray[\1]", shown)
 
 
 def _table(first: str, rows: list[list[str]]) -> str:
