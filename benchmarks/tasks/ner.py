@@ -120,9 +120,9 @@ def main() -> None:
     parts, rates, epochs, seeds, settings = every[asked.set], asked.rates, EPOCHS, asked.seeds, {}
     batch_size = asked.batch_size
     if asked.quick:
-        parts = {part: own[:200] for part, own in parts.items()}
-        rates, epochs, seeds, batch_size = RATES[-1:], 2, seeds[:1], 8
-        settings = {"top": 30, "contexts": 4, "held_out": 4}
+        parts, lines = {part: own[:80] for part, own in parts.items()}, lines[:2000]
+        rates, epochs, seeds, batch_size = RATES[-1:], 1, seeds[:1], 8
+        settings = {"top": 8, "contexts": 4, "held_out": 2}
     found = {tag for own in parts.values() for one in own for tag in one.tags}
     tagging = Tagging(parts, sorted(found, key=lambda tag: (tag != "O", tag)), epochs, batch_size)
     about = {"task": f"entities, {asked.set}", "model": asked.name}
