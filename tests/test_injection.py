@@ -211,6 +211,27 @@ def test_words_that_cannot_be_injected_are_refused_and_nothing_changes(words, op
     assert torch.equal(model.get_input_embeddings().weight, before)
 
 
+@pytest.mark.parametrize("architecture", ["roberta", "albert"])  # a piece without a space before it
+def test_a_word_spelled_like_a_piece_of_other_words_leaves_that_piece_alone(architecture):
+    model, tokenizer = small_model(architecture)
+    lm, rows = LanguageModel(model, tokenizer), model.get_input_embeddings().weight
+    size, before = len(tokenizer), rows.clone()
+    spelled = [name for name in tokenizer.get_vocab() if name.isascii() and name.isalpha() and len(name) > 2]
+    word = next(name for name in sorted(spelled) if len(lm.pieces(name)) > 1)
+    vectors = vectors_for([word], lm.dim)
+    with pytest.raises(InputError, match=f"has a token '{word}' already.*--slash"):
+        inject(model, tokenizer, vectors)
+    assert inject(model, tokenizer, vectors, slash=True).ids == {word: size}
+    assert torch.equal(model.get_input_embeddings().weight[:size], before)
+
+
+def test_a_word_never_takes_the_place_of_a_special_token():
+    model, tokenizer = small_model("roberta")
+    vectors = vectors_for(["pad"], LanguageModel(model, tokenizer).dim)
+    with pytest.raises(InputError, match="has a token '<pad>' already"):
+        inject(model, tokenizer, vectors, slash=True)
+
+
 def test_a_vector_of_the_wrong_size_is_refused():
     model, tokenizer = load_pretrained()
     with pytest.raises(InputError, match="size 768, but the model takes size 384"):

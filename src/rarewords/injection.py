@@ -204,6 +204,15 @@ def _unfit(tokenizer: Any, words: Sequence[str], slash: bool) -> dict[int, str]:
     found = _unclear(tokenizer, words)
     if found or not words:
         return found  # of two words that the tokenizer cannot tell apart either may win the trial
+    for row, name in enumerate(_names(words, slash)):
+        if tokenizer.backend_tokenizer.token_to_id(name) is not None:
+            # Added again, it keeps its id, and the word's vector would overwrite its row.
+            found[row] = (
+                f"the model's tokenizer has a token {name!r} already, for other text than the word "
+                f"{words[row]!r}; {'leave it out' if slash else 'use pieces and vector (--slash)'}"
+            )
+    if found:
+        return found
     trial = copy.deepcopy(tokenizer)
     ids = _add_tokens(trial, words, slash)
     backend = trial.backend_tokenizer
@@ -243,15 +252,19 @@ def _unclear(tokenizer: Any, words: Sequence[str]) -> dict[int, str]:
     return found
 
 
+def _names(words: Sequence[str], slash: bool) -> list[str]:
+    return [token_name(word) if slash else word for word in words]
+
+
 def _add_tokens(tokenizer: Any, words: Sequence[str], slash: bool) -> list[int]:
+    names = _names(words, slash)
     if slash:
         set_rules(tokenizer, [*words_with_rules(tokenizer), *words])
-        names = [token_name(word) for word in words]
         tokens = [AddedToken(name, single_word=False, normalized=True) for name in names]
     else:
         # If a space belongs to the word after it (Ġ, ▁), the new token must include that space.
         marked = tokenizer.backend_tokenizer.encode("a a", add_special_tokens=False).tokens
-        takes_space, names = len(marked) > 1 and marked[-1] != "a", list(words)
+        takes_space = len(marked) > 1 and marked[-1] != "a"
         tokens = [AddedToken(name, single_word=True, normalized=True, lstrip=takes_space) for name in names]
     tokenizer.add_tokens(tokens)
     return [int(token) for token in tokenizer.convert_tokens_to_ids(names)]
