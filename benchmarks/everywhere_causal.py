@@ -20,6 +20,7 @@ from rarewords.forget import taught_tokens
 from rarewords.mimic.masked import find_word
 from rarewords.models import DEFAULT_MODEL
 from rarewords.ota.settings import OtaSettings
+from rarewords.rules import words_with_rules
 from rarewords.teaching.judge import Made
 from rarewords.teaching.learners import learner_for
 from rarewords.teaching.settings import TeachSettings
@@ -217,7 +218,8 @@ def following(asked: argparse.Namespace) -> None:
     sentences: list[HeldOut] = [one for one in held_out_sentences(lm, made, slash=True) if one.following]
     scores = scores_of_what_follows(lm, sentences)
     owners = np.array([one.owner for one in sentences])
-    ways = np.array([1 if one.word in taught.replaced else 2 for one in taught.words])
+    beside = words_with_rules(new.tokenizer)
+    ways = np.array([2 if one.word in beside else 1 for one in taught.words])
     present = sorted(set(owners.tolist()))
     means = np.array([scores[owners == owner].mean(axis=0)[[0, ways[owner]]] for owner in present])
     print(

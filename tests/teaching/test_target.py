@@ -78,6 +78,17 @@ def test_only_teach_takes_a_model_that_is_no_masked_lm(encoder, causal):
     assert "is a causal LM, but this needs a masked LM" in refused("ask", "--model", causal, "a _ .")
 
 
+def test_an_encoder_is_taught_listed_words_only(encoder, text, tmp_path):
+    for more in ((), ("--plan",)):
+        line = refused("teach", text, "--model", encoder, "--out", tmp_path / "taught", *more)
+        assert "list names it cannot know with --words" in line
+    assert list(tmp_path.iterdir()) == []
+    lm = LanguageModel.from_pretrained(encoder, device="cpu", kind="encoder")
+    with pytest.raises(InputError, match="is an encoder"):
+        teach([text], tmp_path / "taught", model=lm)
+    assert "blimpet" in rarewords("scan", text, "--model", encoder).stdout
+
+
 def test_a_taught_encoder_keeps_its_modules(encoder, taught_encoder):
     files = {path.relative_to(encoder) for path in encoder.rglob("*")}
     new = {path.relative_to(taught_encoder.folder) for path in taught_encoder.folder.rglob("*")}
@@ -269,7 +280,9 @@ def test_the_commands_of_the_page_on_retrieval_run(encoder, tmp_path, monkeypatc
     lines = sentences_of("blimpet", most=12).splitlines()
     records = [{"id": f"d{number}", "text": line} for number, line in enumerate([*lines, PLAIN])]
     (tmp_path / "documents.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), "utf-8")
+    (tmp_path / "names.txt").write_text("blimpet\n", "utf-8")
     commands = list(shown_commands(ROOT / "docs" / "howto" / "retrieval.md"))
     done = [rarewords("-q", *shlex.split(line)[1:]).stdout for line in commands]
     assert "with one more word" in done[0]
-    assert done[1] == "".join(f"d{number}\tblimpet\n" for number in range(len(lines)))
+    assert "blimpet" in done[1]
+    assert done[2] == "".join(f"d{number}\tblimpet\n" for number in range(len(lines)))

@@ -115,7 +115,7 @@ def plan_teaching(
     with TemporaryDirectory() as folder:
         stages = Stages(Path(folder))
         with stages.timed("loading"):
-            lm = open_model(texts, Path(out), model, corpus, settings, device)
+            lm = open_model(texts, Path(out), words, model, corpus, settings, device)
             given = None if learner is None else learner_for(lm, learner, reader)
         with stages.timed("corpus"):
             store = open_store(texts, corpus, lm, settings, field, workers, stages, words)

@@ -24,7 +24,7 @@ from rarewords.corpus.sources import find_sources, spool
 from rarewords.corpus.store import Store
 from rarewords.errors import HopelessError, InputError
 from rarewords.injection import unfit_words
-from rarewords.models import DEFAULT_MODEL, load_tokens, shown_name
+from rarewords.models import DEFAULT_MODEL, load_tokens, model_kind, shown_name
 from rarewords.progress import progress
 from rarewords.teaching.clutter import clutter
 from rarewords.teaching.phrases import fixed_phrases, phrase_contexts
@@ -104,7 +104,7 @@ def scan(
     :param texts: files, folders, patterns, ``-`` for standard input.
     :param rule: what counts as a word: ``english`` (letters a-z, ``.`` and ``-``) or ``any`` script.
     :param top: list at most this many words.
-    :param ask: ask the model about the first N words; without it the model is not loaded.
+    :param ask: ask a masked LM about the first N words; without it the model is not loaded.
     :param phrases: find fixed phrases of the missing words as well, which takes a second pass over the text.
     """
     tokens = load_tokens(model)
@@ -118,7 +118,7 @@ def scan(
         missing = missing_words(names, counts, tokens)
         frequent = [word for word in missing if word.count >= min_count]
         chosen, passed_over = worth_teaching(store, frequent, tokens, top)
-        if ask and chosen:
+        if ask and chosen and model_kind(model) == "masked":
             from rarewords.teaching.need import (
                 with_need,  # torch, which counting does without, loads slowly
             )

@@ -10,7 +10,8 @@ sentences of the word, each way to read it: ``word / <vector>`` or the vector in
   name that the encoder cannot know. With pieces that it reads well, a vector only blurs the spelling that
   queries ask for. A taught word's vector stands in the place of its pieces.
 
-A word is taught if its gain is two standard errors above that, one for words that were listed.
+A word that was listed is taught if its gain is a standard error above that. Words that a search found need
+two, and encoders are not taught such words at all.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from rarewords.teaching.splits import Occurrence
 from rarewords.tokens import EncodedBlank
 
 # By how many standard errors the gain must exceed what the pieces say. Who lists a word has a reason to; most
-# words that a search finds in a text are read well.
+# words that a search finds in a text are read well. (An encoder judges these only with keep_all.)
 _LISTED, _FOUND = 1.0, 2.0
 _TOKENS_AROUND = {"causal": 16, "encoder": 8}  # on either side of the word
 _TOKENS_PER_BATCH = 2048

@@ -51,7 +51,8 @@ def teach(
 
     :param texts: files, folders, patterns, ``-`` for standard input.
     :param out: the new model's folder; must not exist or be empty.
-    :param words: the words to teach; by default the words of the text that the model splits into fragments.
+    :param words: the words to teach, which an encoder needs; by default the words of the text that the model
+        splits into fragments.
     :param model: ``default``, a folder, a hub name, or a model that is already loaded: a masked LM, a
         sentence-transformers folder, an encoder or a causal LM.
     :param corpus: a store of the text, instead of ``texts``.
@@ -62,7 +63,7 @@ def teach(
     """
     settings = (settings or TeachSettings()).with_rule(listed=words is not None)
     out = Path(out)
-    lm = open_model(texts, out, model, corpus, settings, device)
+    lm = open_model(texts, out, words, model, corpus, settings, device)
     given = None if learner is None else learner_for(lm, learner, reader)
     with work_beside(out, keep=keep_work) as stages:
         store = open_store(texts, corpus, lm, settings, field, workers, stages, words)
@@ -106,6 +107,7 @@ def teach(
 def open_model(
     texts: Sequence[str | Path],
     out: Path,
+    words: Sequence[str] | None,
     model: str | Path | LanguageModel,
     corpus: str | Path | None,
     settings: TeachSettings,
@@ -115,11 +117,15 @@ def open_model(
     require_free(out)
     if bool(texts) == (corpus is not None):
         raise InputError("give either text (files, folders or patterns) or a store with --corpus")
-    lm = (
-        model
-        if isinstance(model, LanguageModel)
-        else LanguageModel.from_pretrained(model, device=device, kind=model_kind(model))
-    )
+    loaded = model if isinstance(model, LanguageModel) else None
+    name, kind = (loaded.name, loaded.kind) if loaded else (str(model), model_kind(str(model)))
+    if kind == "encoder" and words is None and not settings.keep_all:
+        # Taught what a search finds, encoders retrieve worse (docs/results/everywhere.md).
+        raise InputError(
+            f"{shown_name(name)} is an encoder, which reads most words that a search finds well in pieces; "
+            "list names it cannot know with --words (`rarewords scan --model` shows candidates)"
+        )
+    lm = loaded or LanguageModel.from_pretrained(name, device=device, kind=kind)
     require_injectable(lm.model, predictable=settings.predictable)
     taught = taught_tokens(lm.model, lm.tokenizer)
     if taught:
