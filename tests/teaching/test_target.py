@@ -107,6 +107,14 @@ def test_a_taught_encoder_embeds_other_text_as_before_to_the_last_bit(encoder, t
     assert torch.equal(*states)
 
 
+def test_a_reader_reads_sixteen_sentences_of_a_word(encoder, tmp_path):
+    (tmp_path / "text.txt").write_text(sentences_of(*WORDS).replace("oldanka", "blimpet"), "utf-8")
+    options = {"model": encoder, "settings": TeachSettings(keep_all=True), "workers": 1, "device": "cpu"}
+    (one,) = teach([tmp_path / "text.txt"], tmp_path / "taught", words=["blimpet"], **options).words
+    assert one.count > 20
+    assert one.contexts == 16
+
+
 def test_a_taught_encoder_puts_words_near_their_kind(encoder, taught_encoder):
     kinds = ["fruit", "boat", "law", "music"]
     near = []

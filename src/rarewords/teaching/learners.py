@@ -37,7 +37,9 @@ from rarewords.stages import Stages, key_of
 # Two minutes for a model of 12 layers of 768 on two cores.
 FITTED_WORDS, FITTED_CONTEXTS = 1000, 3
 _FEWEST_WORDS, _FEWEST_SHARED = 300, 200
-_LENGTH = 32  # tokens of a context that a reader reads for another model
+# What a reader reads for another model: contexts of a word, and tokens of each. The matrix between the models
+# blurs more than further contexts, longer ones or a second reading would add (docs/results/everywhere.md).
+CONTEXTS_FOR_ANOTHER, _LENGTH = 16, 32
 _TITLE = "Learner"
 
 Learner = WordLearner | AttentiveMimicking
@@ -99,7 +101,8 @@ class TransportedLearner:
     @property
     def key(self) -> str:
         """A digest of everything the vectors depend on besides the target."""
-        return key_of("transported", self.reader.fingerprint, self.learner.key, self.transport.key)
+        read = self.reader.fingerprint, self.learner.key, CONTEXTS_FOR_ANOTHER
+        return key_of("transported", read, self.transport.key)
 
 
 AnyLearner = Learner | TransportedLearner
@@ -134,7 +137,6 @@ def learner_for(
     reads = LanguageModel.from_pretrained(reader, device=str(lm.device))
     opened, name = open_learner(reads, learner, store)
     if learner is None and isinstance(opened, WordLearner):
-        # The matrix between the models blurs more than a second reading and longer contexts would add.
         opened = replace(opened, settings=replace(opened.settings, reading="masked", length=_LENGTH))
     return TransportedLearner(opened, reads, Transport.fit(reads, lm)), name
 

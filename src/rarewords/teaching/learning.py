@@ -19,7 +19,7 @@ from rarewords.mimic.readings import KnownWords
 from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
 from rarewords.teaching.judge import Judgement, Made, Signs, judge
-from rarewords.teaching.learners import AnyLearner, TransportedLearner
+from rarewords.teaching.learners import CONTEXTS_FOR_ANOTHER, AnyLearner, TransportedLearner
 from rarewords.teaching.outcome import Learned
 from rarewords.teaching.questions import Shown, ask_about, show_words
 from rarewords.teaching.settings import TeachSettings
@@ -94,7 +94,8 @@ def _make(lm: LanguageModel, learner: AnyLearner, part: Sequence[Split]) -> dict
 
 def _infer_each(learner: AnyLearner, tasks: Sequence[tuple[str, Sequence[str]]]) -> list[Inferred | None]:
     if isinstance(learner, TransportedLearner):
-        read, move = _infer_each(learner.learner, tasks), learner.transport
+        few = [(word, contexts[:CONTEXTS_FOR_ANOTHER]) for word, contexts in tasks]
+        read, move = _infer_each(learner.learner, few), learner.transport
         return [one and replace(one, vector=move(one.vector[None])[0]) for one in read]
     if isinstance(learner, WordLearner):
         return learner.infer_each(tasks)

@@ -17,7 +17,8 @@ class TeachSettings:
     :param below: teach only words that occur less often than this in the text.
     :param min_count: without a list of words: teach only words that occur at least this often.
     :param top: without a list of words: teach at most this many, those that lose most in pieces.
-    :param contexts: make a vector from at most this many contexts per word.
+    :param contexts: make a vector from at most this many contexts per word; if a reader makes it for another
+        model, from at most 16.
     :param held_out: hold out at most this many contexts per word for judging (see :mod:`.splits`).
     :param neighbours: mask at most this many neighbours of the word in each held-out context.
     :param keep_all: also teach words whose vector does worse than their pieces.
