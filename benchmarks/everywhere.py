@@ -252,9 +252,10 @@ def judge(asked: argparse.Namespace) -> None:
     counts = choose_words(store, lm.tokens, settings, [*new, *found]).counts
     splits = [one for one in split_words(store, counts, settings) if one.judged_as_taught]
     maker, _ = learner_for(lm, None, DEFAULT_MODEL)
-    for most in (32, 16, 8):
-        read = maker.learner.infer_each([(one.word, one.contexts[:most]) for one in splits])
-        vectors = maker.transport(np.stack([one.vector for one in read]))
+    numbers = (32, 16, 8)
+    tasks = [(one.word, one.contexts[:most]) for most in numbers for one in splits]
+    moved = maker.transport(np.stack([one.vector for one in maker.learner.infer_each(tasks)]))
+    for most, vectors in zip(numbers, np.split(moved, len(numbers)), strict=True):
         made = [Made(one, row, row[None], 1.0, most) for one, row in zip(splits, vectors, strict=True)]
         judged = judge_on_target(lm, maker.reader, made, slash=False, listed=True)
         for title, words in (("renamed nouns", new), ("found words", found)):

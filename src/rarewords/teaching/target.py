@@ -197,7 +197,8 @@ def _nearness(
     usable = [one for one, words in pairs if words]
     if not usable:
         return [], np.zeros((0, 2)), np.zeros(0)
-    known = sorted(word for word in reader.whole_words if len(word) > 2 and word in target.whole_words)
+    common = reader.whole_words.keys() & target.whole_words.keys()
+    known = sorted(word for word in common if len(word) > 2)
     readings = []
     for one, words in pairs:
         if words:
