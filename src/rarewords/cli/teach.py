@@ -187,13 +187,14 @@ def scan(
         lines.append(f"Words that --rule {rule} leaves out: {found.left_out:,} (--rule any counts them)")
     lines += [f"Passed over: {line}" for line in summary(found.passed_over)]
     shown = found.missing[: top or _ON_SCREEN]
-    width = max([4, *(len(word.word) for word in shown)])
+    width, asked = max([4, *(len(word.word) for word in shown)]), any(word.answers for word in shown)
     if shown:
-        lines.append(f"{'word':<{width}}  {'count':>9}  {'need':>4}  {'answers now':<36}  pieces")
+        middle = f"{'need':>4}  {'answers now':<36}  " if asked else ""
+        lines.append(f"{'word':<{width}}  {'count':>9}  {middle}pieces")
     for word in shown:
         need = "" if word.need is None else f"{word.need:.2f}"
-        answers, pieces = ", ".join(word.answers), " ".join(word.pieces)
-        lines.append(f"{word.word:<{width}}  {word.count:>9,}  {need:>4}  {answers:<36}  {pieces}")
+        middle = f"{need:>4}  {', '.join(word.answers):<36}  " if asked else ""
+        lines.append(f"{word.word:<{width}}  {word.count:>9,}  {middle}{' '.join(word.pieces)}")
     if phrases:
         names = ", ".join(f"{phrase} ({count:,})" for phrase, count in found.phrases.items())
         lines.append(f"Fixed phrases: {names or 'none'}")
