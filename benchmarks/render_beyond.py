@@ -201,10 +201,11 @@ entries with several pieces), one vector keeps 85.2 % (84.0 … 86.3), `word / <
 (94.7 … 96.8; goal 95): `python benchmarks/kept_answers.py PIECES.json.gz SLASH.json.gz --model M`, on the
 results that `beyond.py` keeps.
 
-**Time on two cores.** `python benchmarks/bench_learner.py [--model M --learner L]`, one word with ten
-sentences, everything included: `gte-mlm` .27 s (goal 1), `mpnet-mlm` with the learner that `teach` fits 1.5
-s (goal 3; beside other work). The combination chosen above for one vector needs the approximation of the
-pieces and takes 21 s with it; the slash does not.
+**Time on two cores.** `python benchmarks/bench_learner.py [--model M] [--words 1000 --corpus STORE]`: one
+word with ten sentences, everything included, takes .32 s with `gte-mlm` (goal 1) and .44 s with `mpnet-mlm`
+as `teach` uses it (goal 3); a thousand words of the store in one go take .12 s each with `gte-mlm` (goal
+.3). The combination chosen above for one vector needs the approximation of the pieces and takes 21 s per
+word with it (beside other work); the slash does not.
 
 [Fifty errors](beyond-errors.md) of the large model were read one by one.
 """
