@@ -44,7 +44,7 @@ from rarewords.teaching.splits import split_words
 RELATIONS = ("antonym", "hypernym", "cohyponym")
 CONTEXTS = (4, 8, 16, 32)
 _AT_ONCE = 48
-_PENALTY = 5.0  # of the squared weights of signs in units of their deviation
+_PENALTY = 3.0  # of the squared weights of signs in units of their deviation
 _SAME = 1e-9
 _RIGHT = 1 / 3  # the mean reciprocal rank below which the pieces answer wrongly
 _APPROACHES = ((-1, 0), (0, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 1))
