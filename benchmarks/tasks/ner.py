@@ -1,26 +1,30 @@
 """Named entities: WNUT-17, NCBI-disease and BC5CDR, with a tagger fine-tuned on untaught and taught models.
 
-    python benchmarks/tasks/ner.py FOLDER --set ncbi-disease [--model M --name NAME] [--quick]
+    python benchmarks/tasks/ner.py FOLDER --set ncbi-disease [--model M --name NAME] [--jobs 3] [--quick]
 
 FOLDER holds wnut17, ncbi-disease and bc5cdr. The model is taught, with the defaults of `rarewords teach`, the
 text of all parts without their labels; the two biomedical sets are one text. The ways: untaught; *pieces and
 vector*, the default; the same with vectors of the same lengths in random directions, as a control; and
 *vector*, one token in place of the pieces (`--replace`). The figure is the F1 of exact entities on the test
 part: of all, of those not in the training part, and of those that hold a taught word, by their spelling.
-The intervals are over sentences, paired, with the counts of all seeds added up. The rate is the best of four
-on the dev part for the untaught model.
+The intervals are over sentences, paired, with the counts of all seeds added up. The rate is that at which the
+worst seed of the untaught model does best on the dev part: at a higher one a tagger may find nothing at all.
 """
 
 from __future__ import annotations
 
+import functools
+import multiprocessing
 import tempfile
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from filelock import FileLock
 from iob import Sentence, Span, counts, f1, read, total_f1
 from measure import change, note, options
 from transformers import AutoConfig, AutoTokenizer
@@ -41,17 +45,59 @@ TEXTS = {
     "ncbi-disease": ("ncbi-disease", "bc5cdr"),
     "bc5cdr": ("ncbi-disease", "bc5cdr"),
 }
-RATES, EPOCHS = (2e-5, 5e-5, 1e-4, 2e-4), 4
+RATES = (2e-5, 5e-5, 1e-4)
+
+
+@dataclass(frozen=True)
+class Tagging:
+    """A set of sentences to tag; ``quick``: a few of them, for one epoch."""
+
+    folder: Path
+    name: str
+    quick: bool
+
+    @functools.cached_property
+    def parts(self) -> dict[str, list[Sentence]]:
+        """The sentences of each part."""
+        found = sentences(self.folder, self.name)
+        return {part: own[:80] for part, own in found.items()} if self.quick else found
+
+    @functools.cached_property
+    def labels(self) -> list[str]:
+        """All tags, with *outside* first."""
+        found = {tag for own in self.parts.values() for one in own for tag in one.tags}
+        return sorted(found, key=lambda tag: (tag != "O", tag))
+
+    @functools.cached_property
+    def text(self) -> list[str]:
+        """What the model is taught from."""
+        sets = [sentences(self.folder, name) for name in TEXTS[self.name]]
+        lines = [" ".join(one.words) for own in sets for part in own.values() for one in part]
+        return lines[:2000] if self.quick else lines
+
+    def examples(self, model: str, part: str) -> Examples:
+        """A part as the tokenizer of a model reads it."""
+        number = {tag: row for row, tag in enumerate(self.labels)}
+        own = self.parts[part]
+        rows = [[number[tag] for tag in one.tags] for one in own]
+        return Examples.of(AutoTokenizer.from_pretrained(model), [one.words for one in own], rows)
 
 
 @dataclass(frozen=True)
 class Way:
-    """A folder, its texts by part, and the tokens whose vectors are replaced by random ones."""
+    """A model's folder, and the tokens whose vectors are replaced by random ones."""
 
     name: str
     folder: str
-    examples: dict[str, Examples]
     random: tuple[int, ...] = ()
+
+
+Tags = dict[str, list[list[str]]]  # of the words of each sentence, by part
+
+
+def sentences(folder: Path, name: str) -> dict[str, list[Sentence]]:
+    """A set by part."""
+    return {part: read(folder / name / file) for part, file in zip(PARTS, FILES[name], strict=True)}
 
 
 def random_rows(model: Any, tokens: Sequence[int], seed: int) -> None:
@@ -65,45 +111,34 @@ def random_rows(model: Any, tokens: Sequence[int], seed: int) -> None:
         weight[list(tokens)] = mean + drawn / drawn.norm(dim=1, keepdim=True) * lengths
 
 
-@dataclass(frozen=True)
-class Tagging:
-    """A set of sentences to tag: by part, with the labels of its words."""
+def tag(tagging: Tagging, way: Way, rate: float, seed: int, batch_size: int) -> Tags:
+    """Fine-tune a model on the training part and tag the others."""
+    model = load(way.folder, len(tagging.labels), seed)
+    if way.random:
+        random_rows(model, way.random, seed)
+    epochs = 1 if tagging.quick else 4
+    train = tagging.examples(way.folder, "train")
+    fine_tune(model, train, rate=rate, epochs=epochs, seed=seed, batch_size=batch_size)
+    return {
+        part: [
+            [tagging.labels[row] for row in own] for own in predict(model, tagging.examples(way.folder, part))
+        ]
+        for part in ("dev", "test")
+    }
 
-    parts: dict[str, list[Sentence]]
-    labels: list[str]
-    epochs: int
-    batch_size: int
 
-    def way(self, name: str, folder: str) -> Way:
-        """The sentences as the tokenizer of a folder reads them."""
-        tokenizer = AutoTokenizer.from_pretrained(folder)
-        number = {tag: row for row, tag in enumerate(self.labels)}
-        examples = {
-            part: Examples.of(
-                tokenizer, [one.words for one in own], [[number[tag] for tag in one.tags] for one in own]
-            )
-            for part, own in self.parts.items()
-        }
-        return Way(name, folder, examples)
-
-    def tags(self, way: Way, rate: float, seed: int, part: str) -> list[list[str]]:
-        """The tags of a part's words, by a model that is fine-tuned on the training part."""
-        model = load(way.folder, len(self.labels), seed)
-        if way.random:
-            random_rows(model, way.random, seed)
-        fine_tune(
-            model,
-            way.examples["train"],
-            rate=rate,
-            epochs=self.epochs,
-            seed=seed,
-            batch_size=self.batch_size,
-        )
-        return [[self.labels[row] for row in own] for own in predict(model, way.examples[part])]
-
-    def score(self, rows: Sequence[Sequence[str]], part: str) -> float:
-        """F1 of all entities of a part."""
-        return total_f1(counts(self.parts[part], rows, lambda *_: True))
+def taught(tagging: Tagging, model: str, slash: bool, folder: Path) -> int:
+    """Teach the text into a folder, unless a set with the same text has done it; how many words there are."""
+    few: dict[str, Any] = {"top": 8, "contexts": 4, "held_out": 2} if tagging.quick else {}
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            text = folder.with_suffix(".txt")
+            text.write_text("\n".join(tagging.text) + "\n", "utf-8")
+            teach([text], folder, model=model, settings=TeachSettings(slash=slash, **few))
+    return (
+        len(AutoTokenizer.from_pretrained(folder)) - AutoConfig.from_pretrained(folder).rarewords_first_token
+    )
 
 
 def main() -> None:
@@ -111,58 +146,57 @@ def main() -> None:
     parser.add_argument("--set", choices=FILES, required=True)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--rates", type=float, nargs="+", default=RATES, help="the best on dev is taken")
+    parser.add_argument("--jobs", type=int, default=1, help="how many models to fine-tune side by side")
+    parser.add_argument("--taught", type=Path, help="keep taught models here: sets with one text share them")
     asked = parser.parse_args()
-    every = {
-        name: {part: read(asked.data / name / file) for part, file in zip(PARTS, FILES[name], strict=True)}
-        for name in TEXTS[asked.set]
-    }
-    lines = [" ".join(one.words) for sets in every.values() for own in sets.values() for one in own]
-    parts, rates, epochs, seeds, settings = every[asked.set], asked.rates, EPOCHS, asked.seeds, {}
-    batch_size = asked.batch_size
+    tagging = Tagging(asked.data, asked.set, asked.quick)
+    rates, seeds, batch_size = asked.rates, asked.seeds, asked.batch_size
     if asked.quick:
-        parts, lines = {part: own[:80] for part, own in parts.items()}, lines[:2000]
-        rates, epochs, seeds, batch_size = RATES[-1:], 1, seeds[:1], 8
-        settings = {"top": 8, "contexts": 4, "held_out": 2}
-    found = {tag for own in parts.values() for one in own for tag in one.tags}
-    tagging = Tagging(parts, sorted(found, key=lambda tag: (tag != "O", tag)), epochs, batch_size)
+        rates, seeds, batch_size = [2e-4], seeds[:1], 8
     about = {"task": f"entities, {asked.set}", "model": asked.name}
-
     base = str(bundled_model()) if asked.model == DEFAULT_MODEL else asked.model
-    ways = [tagging.way("untaught", base)]
-    dev = [tagging.score(tagging.tags(ways[0], rate, 0, "dev"), "dev") for rate in rates[1:] and rates]
-    rate = rates[int(np.argmax(dev))] if dev else rates[0]
-    note(
-        asked.out,
-        **about,
-        way="untaught",
-        part="dev",
-        rates=rates,
-        f1=[round(one, 4) for one in dev],
-        rate=rate,
-    )
+    with (
+        tempfile.TemporaryDirectory() as place,
+        ProcessPoolExecutor(asked.jobs, multiprocessing.get_context("spawn")) as pool,
+    ):
 
-    words: dict[str, int] = {}
-    holding: list[set[int]] = [set() for _ in parts["test"]]  # which words of a sentence hold a taught one
-    with tempfile.TemporaryDirectory() as place:
-        text = Path(place) / "text.txt"
-        text.write_text("\n".join(lines) + "\n", "utf-8")
+        def runs(way: Way, rate: float) -> list[Future[Tags]]:
+            return [pool.submit(tag, tagging, way, rate, seed, batch_size) for seed in seeds]
+
+        untaught = Way("untaught", base)
+        tried = {rate: runs(untaught, rate) for rate in rates}
+        ways, words = [untaught], {"untaught": 0}
+        holding: list[set[int]] = [
+            set() for _ in tagging.parts["test"]
+        ]  # words of a sentence that are taught
         for name, slash in (("pieces and vector", True), ("vector", False))[: 1 if asked.quick else 2]:
-            folder = Path(place) / name.replace(" ", "-")
-            wanted = TeachSettings(slash=slash, **settings)
+            kept = "-".join([*TEXTS[asked.set], asked.name, *name.split()])
+            folder = (asked.taught or Path(place)) / kept
             try:
-                words[name] = len(teach([text], folder, model=asked.model, settings=wanted).words)
+                words[name] = taught(tagging, asked.model, slash, folder)
             except InputError as error:  # no word is expected to help
                 note(asked.out, **about, way=name, part="test", nothing=str(error))
                 continue
-            first = AutoConfig.from_pretrained(folder).rarewords_first_token
-            tokens = tuple(range(first, len(AutoTokenizer.from_pretrained(folder))))
-            way = tagging.way(name, str(folder))
-            ways.append(way)
+            ways.append(Way(name, str(folder)))
             if slash:
-                ways.append(replace(way, name=f"{name}, random", random=tokens))
-                test = way.examples["test"]
+                first = AutoConfig.from_pretrained(folder).rarewords_first_token
+                tokens = tuple(range(first, first + words[name]))
+                words[f"{name}, random"] = words[name]
+                ways.append(replace(ways[-1], name=f"{name}, random", random=tokens))
+                test = tagging.examples(str(folder), "test")
                 pairs = zip(test.words.cpu(), test.ids.cpu(), strict=True)
                 holding = [set(own[ids >= first].tolist()) for own, ids in pairs]
+
+        def dev_score(tags: Tags) -> float:
+            return total_f1(counts(tagging.parts["dev"], tags["dev"], lambda *_: True))
+
+        dev = {rate: [dev_score(one.result()) for one in own] for rate, own in tried.items()}
+        rate = max(rates, key=lambda one: min(dev[one]))
+        rounded = [[round(one, 4) for one in own] for own in dev.values()]
+        note(asked.out, **about, way="untaught", part="dev", rates=list(rates), f1=rounded, rate=rate)
+        found = {way.name: tried[rate] if way is untaught else runs(way, rate) for way in ways}
+
+        parts = tagging.parts
         seen = {one.surface(span) for one in parts["train"] for span in one.entities}
         groups: dict[str, Callable[[int, Span], bool]] = {
             "all": lambda *_: True,
@@ -170,26 +204,25 @@ def main() -> None:
             "with a taught word": lambda row, span: not holding[row].isdisjoint(range(*span[:2])),
         }
         before: dict[str, np.ndarray] = {}
-        for way in ways:
-            runs = [tagging.tags(way, rate, seed, "test") for seed in seeds]
+        for name, own in found.items():
             for group, chosen in groups.items():
-                each = [counts(parts["test"], own, chosen) for own in runs]
+                each = [counts(parts["test"], one.result()["test"], chosen) for one in own]
                 total = np.sum(each, axis=0)
-                untaught = before.setdefault(group, total)
+                first_total = before.setdefault(group, total)
                 if not total[:, 2].any():
                     continue  # there is no such entity
-                difference, low, high = change(untaught, total, f1)
+                difference, low, high = change(first_total, total, f1)
                 note(
                     asked.out,
                     **about,
-                    way=way.name,
+                    way=name,
                     part="test",
                     group=group,
                     items=int(each[0][:, 2].sum()),
-                    words=words.get(way.name.removesuffix(", random"), 0),
+                    words=words[name],
                     f1=total_f1(total),
                     seeds=[round(total_f1(one), 4) for one in each],
-                    untaught=total_f1(untaught),
+                    untaught=total_f1(first_total),
                     change=difference,
                     low=low,
                     high=high,

@@ -1,6 +1,6 @@
 """Rarified text: a topic classifier meets rare synonyms of the words it was trained on.
 
-    python benchmarks/tasks/rarified.py FOLDER --corpus STORE [--model M --name NAME] [--mimic am]
+    python benchmarks/tasks/rarified.py FOLDER --corpus STORE [--model M --name NAME]
 
 FOLDER is what rarify.py wrote. The model is fine-tuned on plain sentences; then the same test sentences are
 classified plain, which is the ceiling, and with rare synonyms, in several ways: *pieces*, as the model reads
@@ -55,9 +55,7 @@ def accuracy(sums: np.ndarray) -> np.ndarray:
 def main() -> None:
     parser = options(__doc__, "the folder that rarify.py wrote", trained=True)
     parser.add_argument("--corpus", type=Path, required=True)
-    parser.add_argument(
-        "--mimic", help="am, or the folder of a mimic model: also measure attentive mimicking"
-    )
+    parser.add_argument("--mimic", help="the folder of a mimic model; the bundled model has one")
     asked = parser.parse_args()
     parts = {
         part: [
@@ -99,9 +97,9 @@ def main() -> None:
     rare = sorted({word for one in parts["test"] for word in one["rare"]})
     vectors, judged = taught_vectors(asked.model, asked.corpus, rare, settings)
     ways: dict[str, tuple[WordVectors, bool]] = {}
-    if asked.mimic:
-        lm = LanguageModel.from_pretrained(asked.model)
-        mimic, _ = open_learner(lm, asked.mimic)
+    attentive = asked.mimic or ("am" if asked.model == DEFAULT_MODEL else "")
+    if attentive:
+        mimic, _ = open_learner(LanguageModel.from_pretrained(asked.model), attentive)
         ways["AM"] = mimic.infer_words(vectors.words, Store.open(asked.corpus)).vectors, False
     ways |= {
         "vector": (vectors, False),

@@ -19,7 +19,7 @@ from transformers import AutoModelForTokenClassification, PreTrainedTokenizerFas
 
 from rarewords.models import choose_device
 
-_WARM_UP, _MOST_TOKENS, _AT_ONCE = 0.06, 160, 128
+_WARM_UP, _MOST_TOKENS, _AT_ONCE = 0.1, 160, 128
 _IGNORED = -100
 logging.set_verbosity_error()  # loading reports the missing layer of labels every time
 

@@ -37,7 +37,7 @@ _LISTED, _FOUND = 1.0, 2.0
 _TOKENS_AROUND = {"causal": 16, "encoder": 8}  # on either side of the word
 _TOKENS_PER_BATCH = 2048
 _CHARACTERS_AROUND = 80  # of what the reader sees on either side
-_EXPECTED, _RANDOM = 2, 4  # words put in the place of the word
+_EXPECTED, _RANDOM = 2, 3  # words put in the place of the word
 _ASKED = 20  # answers of the reader among which they are looked for
 
 
