@@ -1,10 +1,10 @@
-"""How many steps one-token approximation needs: WNLaMPro dev with the pieces and with one vector for them.
+"""How many steps one-token approximation needs: WNLaMPro with the pieces and with one vector for them.
 
     PYTHONPATH=src python benchmarks/ota_steps.py OUT --model M --name NAME [--steps 100 300] [--rates .005]
-        [--paper 4000] [--limit 600]
+        [--paper 4000] [--limit 600] [--subset dev]
 
-Approximates all keywords of dev that have several pieces, once for each number of steps and rate of preset
-``fast`` and once for each number of steps of preset ``paper``. Each measurement adds one line to
+Approximates all keywords of a subset that have several pieces, once for each number of steps and rate of
+preset ``fast`` and once for each number of steps of preset ``paper``. Each measurement adds one line to
 OUT/NAME-steps.jsonl.
 """
 
@@ -31,13 +31,14 @@ def main() -> None:
     parser.add_argument("--model", default="default")
     parser.add_argument("--name")
     parser.add_argument("--steps", nargs="*", type=int, default=[100, 300])
-    parser.add_argument("--rates", nargs="+", type=float, default=[0.005])
+    parser.add_argument("--rates", nargs="+", type=float, default=[0.1])
     parser.add_argument("--paper", nargs="*", type=int, default=[])
-    parser.add_argument("--limit", type=int, help="only N entries of dev, of every relation and frequency")
+    parser.add_argument("--subset", choices=("dev", "test"), default="dev")
+    parser.add_argument("--limit", type=int, help="only N entries, of every relation and frequency")
     asked = parser.parse_args()
     progress.enable()
     lm = LanguageModel.from_pretrained(asked.model)
-    dataset = Dataset(Dataset.load().select(subset="dev", limit=asked.limit))
+    dataset = Dataset(Dataset.load().select(subset=asked.subset, limit=asked.limit))
     words = list(dict.fromkeys(entry.word.text for entry in dataset))
     path = asked.out / f"{asked.name or Path(asked.model).name}-steps.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +52,7 @@ def main() -> None:
             stream.write(line + "\n")
         print(line, flush=True)
 
-    measure({"preset": "pieces"}, None)
+    measure({"preset": "pieces", "subset": asked.subset}, None)
     plans: list[tuple[str, dict[str, float]]] = [
         ("fast", {"steps": steps, "rate": rate}) for steps in asked.steps for rate in asked.rates
     ]
@@ -61,7 +62,10 @@ def main() -> None:
         with tf32():  # the ranks are computed in full precision
             vectors = approximate(lm, words, OtaSettings.preset(preset, **changes)).vectors
         seconds = round(time.perf_counter() - started, 1)
-        measure({"preset": preset, **changes, "words": len(vectors), "seconds": seconds}, vectors)
+        measure(
+            {"preset": preset, "subset": asked.subset, **changes, "words": len(vectors), "seconds": seconds},
+            vectors,
+        )
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def test_options_reach_the_settings_and_json_is_json(words, tmp_path):
         "layers": [0, 1, 2],
         "steps": 2,
         "rate": 1e-3,
-        "falling": False,
+        "newton": False,
         "balanced": False,
         "seed": 3,
     }

@@ -60,7 +60,7 @@ def test_words_that_their_sentences_lack_are_refused():
 def test_the_search_in_sentences_comes_nearer_to_the_pieces():
     lm = causal()
     pieces, text = lm.pieces("kumquat"), " ".join(SENTENCES["kumquat"])
-    settings = OtaSettings(steps=60, rate=2e-2)
+    settings = OtaSettings(steps=60)
     found = approximate(lm, ["kumquat"], settings, sentences=SENTENCES).vectors["kumquat"]
     objective = Objective.of(lm, settings, Sentences.around_words(lm, [text], [pieces], 0))
     batch = batch_of(pieces)

@@ -1,13 +1,17 @@
 """The objective and the solver against the formulas of the paper, written out plainly."""
 
+import random
+
 import pytest
 import torch
 
 from rarewords.errors import InputError
-from rarewords.ota.approximate import Approximator
+from rarewords.lm import LanguageModel
 from rarewords.ota.contexts import Frame, word_key
 from rarewords.ota.objective import Batch, Objective
 from rarewords.ota.settings import OtaSettings
+from rarewords.ota.solver import Approximator, curvature, kept_curvature
+from tests.architectures import small_model
 
 WORDS = ("kumquat", "lingonberry")
 
@@ -95,22 +99,43 @@ def test_preset_paper_is_adam_from_zero_with_a_new_context_at_each_step(lm, fram
     torch.testing.assert_close(found[0], vector.detach(), rtol=1e-3, atol=1e-5)
 
 
-def test_preset_fast_is_adam_from_the_mean_of_the_pieces_with_a_falling_rate(lm):
-    pieces, steps = lm.pieces("kumquat"), 6
-    spread = (lm.embeddings - lm.embeddings.mean(dim=0)).norm(dim=1).mean().item()
-    vector = lm.embeddings[pieces].mean(dim=0).requires_grad_()
-    optimizer = torch.optim.Adam([vector], lr=0.005 * spread, betas=(0.9, 0.95))
-    falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=steps)
+def test_preset_fast_averages_newton_steps_from_the_mean_of_the_pieces(lm):
+    pieces, steps, settings = lm.pieces("kumquat"), 6, OtaSettings.preset("fast", steps=6)
+    bent = torch.from_numpy(kept_curvature(lm, settings))
+    damped = bent + 0.5 * bent.trace() / lm.dim * torch.eye(lm.dim)
+    length = 0.1 * (lm.embeddings - lm.embeddings.mean(dim=0)).norm(dim=1).mean()
+    vector, second_half = lm.embeddings[pieces].mean(dim=0), []
     for step in range(steps):
         left, right = context_of(lm, pieces, "masked", step)
-        optimizer.zero_grad()
-        layers = range(1, lm.layers + 1)
-        literal_distance(lm, left, pieces, right, vector, layers, balanced=True).backward()
-        optimizer.step()
-        falling.step()
-    approximator = Approximator(lm, OtaSettings.preset("fast", steps=steps))
+        vector = vector.detach().requires_grad_()
+        literal_distance(lm, left, pieces, right, vector, range(1, lm.layers + 1), balanced=True).backward()
+        move = torch.linalg.solve(damped, vector.grad)
+        vector = vector - length * move / move.norm()
+        if step >= steps / 2:
+            second_half.append(vector)
+    approximator = Approximator(lm, settings)
     found = approximator.solve(approximator.batch([pieces]))
-    torch.testing.assert_close(found[0], vector.detach(), rtol=1e-3, atol=1e-5)
+    expected = torch.stack(second_half).mean(dim=0).detach()
+    torch.testing.assert_close(found[0], expected, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+def test_the_curvature_is_the_mean_second_derivative_at_known_words(balanced):
+    lm = LanguageModel(*small_model("bert"))
+    objective = Objective.of(lm, OtaSettings(balanced=balanced))
+    chosen = random.Random(0).sample(sorted(lm.whole_words.values()), 4)
+    exact = torch.zeros(lm.dim, lm.dim)
+    for token in chosen:
+        batch = batch_of([token])
+        units = objective.units(objective.targets(batch, 0))
+
+        def states(vector, batch=batch, units=units):
+            return (objective.states(vector[None], batch.keys, 0) / units).flatten()
+
+        jacobian = torch.autograd.functional.jacobian(states, lm.embeddings[token].clone())
+        exact += 2 * jacobian.T @ jacobian / len(chosen)
+    found = torch.from_numpy(curvature(objective, words=4, draws=3000))
+    assert (found - exact).norm() < 0.05 * exact.norm()
 
 
 def test_a_layer_the_model_lacks_is_refused(lm):

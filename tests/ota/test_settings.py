@@ -9,7 +9,7 @@ from rarewords.ota.settings import OtaSettings
 def test_the_presets():
     paper = OtaSettings.preset("paper")
     assert (paper.frame, paper.start, paper.layers) == ("random", "zero", None)
-    assert (paper.steps, paper.rate, paper.falling, paper.balanced) == (4000, 1e-3, False, False)
+    assert (paper.steps, paper.rate, paper.newton, paper.balanced) == (4000, 1e-3, False, False)
     assert OtaSettings.preset("fast") == OtaSettings()
     assert OtaSettings.preset("paper", steps=7, layers=(1, 2)).to_dict()["layers"] == [1, 2]
 

@@ -14,7 +14,7 @@ from rarewords.lm import LanguageModel
 from rarewords.ota.contexts import AROUND, Frame, Sentences
 from rarewords.ota.objective import baseline
 from rarewords.ota.settings import METHODS, OtaSettings
-from rarewords.ota.solver import Approximator
+from rarewords.ota.solver import Approximator, kept_curvature
 from rarewords.progress import message, progress
 from rarewords.stages import Stages, key_of
 from rarewords.vectors import WordVectors
@@ -107,7 +107,9 @@ def approximate(
         )
         for part in rows
     ]
-    task = partial(_part_vectors, lm, settings, method, kept, recipe)
+    searched = method == "ota" and settings.newton and any(len(word) > 1 for word in pieces)
+    bent = kept_curvature(lm, settings) if searched else None
+    task = partial(_part_vectors, lm, settings, method, kept, recipe, bent)
     done = engine.map(task, parts) if engine else enumerate(in_threads(task, parts, lm.device.type))
     matrix, resumed = np.zeros((len(pieces), lm.dim), np.float32), 0
     with progress("Approximating", total=len(pieces), unit="words") as bar:
@@ -150,13 +152,19 @@ class _Part:
 
 
 def _part_vectors(
-    lm: LanguageModel, settings: OtaSettings, method: str, stages: Stages | None, recipe: object, part: _Part
+    lm: LanguageModel,
+    settings: OtaSettings,
+    method: str,
+    stages: Stages | None,
+    recipe: object,
+    curvature: np.ndarray | None,
+    part: _Part,
 ) -> tuple[np.ndarray, bool]:
     """The vectors of a batch, and whether an earlier run made them. *Shape:* (words, dim)"""
     made = []
 
     def make() -> dict[str, np.ndarray]:
-        made.append(_compute(lm, settings, method, part).cpu().numpy())
+        made.append(_compute(lm, settings, method, curvature, part).cpu().numpy())
         return {"vectors": made[0]}
 
     if stages is None:
@@ -166,12 +174,14 @@ def _part_vectors(
     return found["vectors"], not made
 
 
-def _compute(lm: LanguageModel, settings: OtaSettings, method: str, part: _Part) -> Tensor:
+def _compute(
+    lm: LanguageModel, settings: OtaSettings, method: str, curvature: np.ndarray | None, part: _Part
+) -> Tensor:
     if method != "ota" or len(part.pieces[0]) == 1:
         method = "avg" if method == "ota" else method  # of one piece: its own embedding
         return baseline(lm, torch.tensor(part.pieces, device=lm.device), method)
     frame = part.texts and Sentences.around_words(lm, part.texts, part.pieces, settings.seed)
-    approximator = Approximator(lm, settings, frame or None)
+    approximator = Approximator(lm, settings, frame or None, curvature)
     batch = approximator.batch(part.pieces)
     begin = approximator.start(batch.pieces)
     for row, one in enumerate(part.start or ()):

@@ -65,8 +65,8 @@ class Objective:
         layers = settings.layers or tuple(range(1, lm.layers + 1))
         if max(layers) > lm.layers:
             raise InputError(f"{lm.name} has {lm.layers} layers, so there is no layer {max(layers)}")
-        # A falling rate averages rounding away, as it does contexts.
-        half = settings.falling and lm.device.type == "cuda"
+        # The average evens out rounding, as it does contexts.
+        half = settings.newton and lm.device.type == "cuda"
         return cls(lm, frame or Frame.of(lm, settings.frame), layers, settings.balanced, half)
 
     @torch.no_grad()
@@ -96,11 +96,13 @@ class Objective:
         :param targets: the result of :meth:`targets` for the same context.
         :return: *Shape:* (words,)
         """
-        gap = self.states(vectors, keys, context) - targets
-        by_layer = gap.float().pow(2).sum(dim=(2, 3))
-        if self.balanced:
-            by_layer = by_layer / targets.float().pow(2).mean(dim=(2, 3))
-        return by_layer.sum(0)
+        gap = (self.states(vectors, keys, context) - targets).float() / self.units(targets)
+        return gap.pow(2).sum(dim=(0, 2, 3))
+
+    def units(self, states: Tensor) -> Tensor:
+        """What the states of each layer and word are measured in. *Shape:* (layers, words, 1, 1)"""
+        squares = states.float().pow(2).mean(dim=(2, 3), keepdim=True)
+        return squares.sqrt() if self.balanced else torch.ones_like(squares)
 
     def _around(self, inputs: Tensor, width: int) -> Tensor:
         """Hidden states without those of the ``width`` positions of the word."""

@@ -22,10 +22,10 @@ class OtaSettings:
     :param layers: the layers whose hidden states are compared, 0 being the embedding output; None compares
         layers 1 to L.
     :param balanced: measure each layer in units of its mean squared state, so that no layer dominates.
-    :param steps: the number of Adam steps.
-    :param rate: Adam's learning rate.
-    :param falling: the rate falls to zero along half a cosine, so that the steps average over contexts.
-        ``rate`` is then in units of the embeddings' mean distance from their mean.
+    :param steps: the number of steps.
+    :param newton: steps in the direction of Newton's method, the second half averaged; otherwise Adam.
+    :param rate: the length of a Newton step, in units of the embeddings' mean distance from their mean; or
+        Adam's learning rate.
     :param seed: seed of the random words.
     """
 
@@ -33,9 +33,9 @@ class OtaSettings:
     start: str = "mean"
     layers: tuple[int, ...] | None = None
     balanced: bool = True
-    steps: int = 100
-    rate: float = 5e-3
-    falling: bool = True
+    steps: int = 150
+    newton: bool = True
+    rate: float = 0.1
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -75,5 +75,5 @@ def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 PRESETS = {
     "fast": OtaSettings(),
-    "paper": OtaSettings(frame="random", start="zero", balanced=False, steps=4000, rate=1e-3, falling=False),
+    "paper": OtaSettings(frame="random", start="zero", balanced=False, steps=4000, newton=False, rate=1e-3),
 }

@@ -1,49 +1,67 @@
-"""The search for the vectors: Adam on the distance, each word by itself.
+"""The search for the vectors: averaged Newton steps, or Adam as in the paper; each word by itself.
 
 No number of one word enters another's, so the batch does not change a word's vector.
 """
 
-import math
+import random
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from rarewords.engine import in_threads
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
+from rarewords.models import cache_folder
 from rarewords.ota.contexts import Frame, word_key
 from rarewords.ota.objective import Batch, Objective, baseline
 from rarewords.ota.settings import OtaSettings
+from rarewords.stages import Stages, key_of
 
-_BETAS = (0.9, 0.999)
-_FALLING_BETAS = (0.9, 0.95)
+_DAMPING = 0.5  # in units of the mean curvature
+_WORDS, _DRAWS, _AT_ONCE = 256, 8, 64  # to estimate the curvature from
 
 Watch = Callable[[int, Tensor], None]
 
 
 class Approximator:
-    """One-token approximation on one model: objective, start and rate as the settings ask for."""
+    """One-token approximation on one model: objective, start and search as the settings ask for.
+
+    :param curvature: the result of :func:`kept_curvature`, if it is at hand. *Shape:* (dim, dim)
+    """
 
     def __init__(
-        self, lm: LanguageModel, settings: OtaSettings | None = None, frame: Frame | None = None
+        self,
+        lm: LanguageModel,
+        settings: OtaSettings | None = None,
+        frame: Frame | None = None,
+        curvature: np.ndarray | None = None,
     ) -> None:
         self.settings = settings or OtaSettings()
         self.objective = Objective.of(lm, self.settings, frame)
+        self._curvature = curvature
 
     @cached_property
-    def rate(self) -> float:
-        """Adam's rate at the first step."""
-        if not self.settings.falling:
-            return self.settings.rate
+    def inverse(self) -> Tensor:
+        """The inverse of the damped curvature, which turns a gradient into a step. *Shape:* (dim, dim)"""
+        lm = self.objective.lm
+        known = kept_curvature(lm, self.settings) if self._curvature is None else self._curvature
+        curvature = torch.from_numpy(known).double()
+        damping = _DAMPING * curvature.diagonal().mean()
+        inverse: Tensor = torch.linalg.inv(curvature + damping * torch.eye(lm.dim))
+        return inverse.float().to(lm.device)
+
+    @cached_property
+    def length(self) -> float:
+        """The length of a Newton step."""
         embeddings = self.objective.lm.embeddings.float()
         return self.settings.rate * float((embeddings - embeddings.mean(0)).norm(dim=1).mean())
 
     def batch(self, pieces: Sequence[Sequence[int]]) -> Batch:
         """Words with the same number of pieces, on the model's device."""
-        device = self.objective.lm.device
-        keys = [word_key(word, self.settings.seed) for word in pieces]
-        return Batch(torch.tensor(pieces, device=device), torch.tensor(keys, device=device))
+        return _batch(self.objective.lm, pieces, self.settings.seed)
 
     def start(self, pieces: Tensor) -> Tensor:
         """Where the search begins. *Shape:* (words, pieces) -> (words, dim)"""
@@ -75,26 +93,79 @@ class Approximator:
         return torch.cat([self.solve(batch.part(rows), start=begin[rows]) for rows in halves])
 
     def _descend(self, batch: Batch, start: Tensor, watch: Watch | None) -> Tensor:
-        """Minimise d(v | l, r) by Adam, one context per word and step. *Shape:* (words, dim)
+        """Minimise d(v | l, r), one context per word and step. *Shape:* (words, dim)
 
         What one vector cannot do for several pieces differs from context to context: the best vector for a
-        few contexts is not the best for all, and may be very long. New contexts and a falling rate average
-        instead.
+        few contexts is not the best for all, and may be very long. So every step has a new context. Newton
+        steps are all of one length and go where the gradient of their context points, in the metric of the
+        curvature; the vectors of the second half of the steps are averaged.
         """
-        steps, falling, objective = self.settings.steps, self.settings.falling, self.objective
-        betas = _FALLING_BETAS if falling else _BETAS
+        steps, newton, objective = self.settings.steps, self.settings.newton, self.objective
         vectors = start.detach().clone().requires_grad_()
-        adam = torch.optim.Adam([vectors], lr=self.rate, betas=betas, fused=vectors.is_cuda)
+        adam = torch.optim.Adam([vectors], lr=self.settings.rate, fused=vectors.is_cuda)
+        total = torch.zeros_like(start)
         redrawn = len(objective.frame.drawn) > 0  # the static frame has one context
         targets = objective.targets(batch, context=0)
         for step in range(steps):
             if redrawn and step:
                 targets = objective.targets(batch, context=step)
-            if falling:
-                adam.param_groups[0]["lr"] = self.rate * (1 + math.cos(math.pi * step / steps)) / 2
             adam.zero_grad()
             objective.distance(vectors, targets, batch.keys, context=step).sum().backward()
-            adam.step()
+            if newton:
+                assert vectors.grad is not None
+                direction = torch.nn.functional.normalize(vectors.grad @ self.inverse, dim=1)
+                vectors.data -= self.length * direction
+                total += vectors.detach() * (step >= steps // 2)
+            else:
+                adam.step()
             if watch is not None:
                 watch(step + 1, vectors.detach())
-        return vectors.detach()
+        return total / (steps - steps // 2) if newton else vectors.detach()
+
+
+def kept_curvature(lm: LanguageModel, settings: OtaSettings) -> np.ndarray:
+    """The curvature for a model and settings, kept in the cache. *Shape:* (dim, dim)"""
+    objective = Objective.of(lm, settings)
+    key = key_of(
+        lm.fingerprint, lm.device.type, settings.frame, objective.layers, settings.balanced, _WORDS, _DRAWS
+    )
+    kept = Stages(cache_folder() / "ota")
+    return kept.arrays("curvature", key, lambda: {"curvature": curvature(objective)})["curvature"]
+
+
+def curvature(objective: Objective, words: int = _WORDS, draws: int = _DRAWS) -> np.ndarray:
+    """The second derivative of the distance by the vector, mean over some of the model's own words.
+
+    At the word's own embedding d is zero and its second derivative is 2 J'J, where J is the derivative of the
+    states, in the units of the objective. For random signs r, the gradient of the sum of r times the states
+    is J'r, and the mean of its squares is J'J.
+
+    :param words: how many words.
+    :param draws: how many r for each.
+    :return: *Shape:* (dim, dim)
+    """
+    lm = objective.lm
+    known = sorted(lm.whole_words.values()) or list(range(len(lm.embeddings)))
+    chosen = random.Random(0).sample(known, min(words, len(known)))
+
+    def squares(tokens: list[int]) -> Tensor:
+        batch = _batch(lm, [[token] for token in tokens], seed=0)
+        vectors = baseline(lm, batch.pieces, "avg").requires_grad_()
+        states = objective.states(vectors, batch.keys, context=0).float()
+        states = states / objective.units(states.detach())
+        generator = torch.Generator().manual_seed(tokens[0])
+        total = torch.zeros(lm.dim, lm.dim, dtype=torch.float64)
+        for _ in range(draws):
+            signs = torch.randint(2, states.shape, generator=generator).to(states) * 2 - 1
+            (gradient,) = torch.autograd.grad((states * signs).sum(), vectors, retain_graph=True)
+            total += (gradient.T @ gradient).double().cpu()
+        return total
+
+    parts = [chosen[at : at + _AT_ONCE] for at in range(0, len(chosen), _AT_ONCE)]
+    total = sum(in_threads(squares, parts, lm.device.type), torch.zeros(lm.dim, lm.dim, dtype=torch.float64))
+    return (2 * total / (len(chosen) * draws)).float().numpy()
+
+
+def _batch(lm: LanguageModel, pieces: Sequence[Sequence[int]], seed: int) -> Batch:
+    keys = [word_key(word, seed) for word in pieces]
+    return Batch(torch.tensor(pieces, device=lm.device), torch.tensor(keys, device=lm.device))
