@@ -27,7 +27,8 @@ from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import Fold, Occurrence, Split
 from rarewords.teaching.target import HeldOut, held_out_sentences, scores_of_what_follows
 
-_RATES = (0.001, 0.005, 0.02)  # of the embeddings' mean distance from their mean
+# In units of the embeddings' mean distance from their mean: Adam's rates, and lengths of a step of OTA.
+_RATES, _LENGTHS = (0.001, 0.005, 0.02), (0.02, 0.1, 0.3)
 _WORDS_AT_ONCE = 10
 
 
@@ -88,8 +89,8 @@ def peers(asked: argparse.Namespace) -> None:
         _show(way, question.ranks(way))
     starts = {way.title: way for way in ways}
     for start in ("mean of the pieces", "vector"):
-        for make in (_trained, _distilled):
-            tried = [(rate, make(question.lm, starts[start], rate, asked.steps)) for rate in _RATES]
+        for make, rates in ((_trained, _RATES), (_distilled, _LENGTHS)):
+            tried = [(rate, make(question.lm, starts[start], rate, asked.steps)) for rate in rates]
             ranks = [question.ranks(way) for _, way in tried]
             best = int(np.argmax([np.mean(1 / one[::2]) for one in ranks]))
             for (rate, way), one in zip(tried, ranks, strict=True):
