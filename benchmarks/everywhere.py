@@ -116,7 +116,7 @@ def encode_again(
 
 
 def show_judged(taught: Taught) -> None:
-    """What the judge found: how near sentences are to themselves with the words that the reader expects."""
+    """What the judge found: how near the words are to those that the reader expects in their place."""
     every = [one.judgement for one in (*taught.words, *taught.worse) if one.judgement]
     least, added, error = np.mean([(one.least, one.gain, one.error) for one in every], axis=0)
     print(
@@ -260,7 +260,7 @@ def judge(asked: argparse.Namespace) -> None:
         judged = judge_on_target(lm, maker.reader, made, slash=False, listed=True)
         for title, words in (("renamed nouns", new), ("found words", found)):
             own = [one for one, split in zip(judged, splits, strict=True) if split.word in words]
-            figures = [(one.least - one.error, one.gain, one.error, one.verdict != "worse") for one in own]
+            figures = [(one.pieces, one.gain, one.error, one.verdict != "worse") for one in own]
             said, added, error, taught = np.mean(figures, axis=0)
             print(
                 f"{most} contexts, {len(own)} {title}: the pieces say {said:.4f}, the vector adds "

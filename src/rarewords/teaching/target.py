@@ -3,15 +3,13 @@
 The vector comes from a reader, the model that is taught is the target, and the target judges, on held-out
 sentences of the word, each way to read it: ``word / <vector>`` or the vector in the place of the pieces.
 
-* A **causal LM** by the log-probability of the tokens that follow the word, in the way that gains most.
-* An **encoder** by where it puts the sentence: nearer to the same sentence with the words that the reader
-  expects in the place of the word, and further from the same sentence with random words there. What the
-  pieces say is how much better than a random word they do. The vector must add more than that: the word is a
-  name that the encoder cannot know. With pieces that it reads well, a vector only blurs the spelling that
-  queries ask for. A taught word's vector stands in the place of its pieces.
-
-A word that was listed is taught if its gain is a standard error above that. Words that a search found need
-two, and encoders are not taught such words at all.
+* A **causal LM** by the log-probability of the tokens that follow the word, in the way that gains most: by a
+  standard error if the word was listed, by two if a search found it.
+* An **encoder** by where it puts the word alone: nearer to the words that the reader expects in its place in
+  the sentence than to random words. The vector must add three times as much as the pieces say: then the word
+  is a name that the encoder cannot know. With pieces that it reads well, a vector only blurs the spelling
+  that queries ask for. A taught word's vector stands in the place of its pieces. Most words that a search
+  finds are read well, so encoders are taught listed words only.
 """
 
 from __future__ import annotations
@@ -31,13 +29,12 @@ from rarewords.teaching.judge import Judgement, Made
 from rarewords.teaching.splits import Occurrence
 from rarewords.tokens import EncodedBlank
 
-# By how many standard errors the gain must exceed what the pieces say. Who lists a word has a reason to; most
-# words that a search finds in a text are read well. (An encoder judges these only with keep_all.)
-_LISTED, _FOUND = 1.0, 2.0
-_TOKENS_AROUND = {"causal": 16, "encoder": 8}  # on either side of the word
+_LISTED, _FOUND = 1.0, 2.0  # standard errors that a causal LM must gain
+_TIMES = 3.0  # what the pieces say, an encoder must gain
+_TOKENS_AROUND = 16  # on either side of the word
 _TOKENS_PER_BATCH = 2048
 _CHARACTERS_AROUND = 80  # of what the reader sees on either side
-_EXPECTED, _RANDOM = 2, 3  # words put in the place of the word
+_EXPECTED, _RANDOM = 2, 256  # words to which the word is compared
 _ASKED = 20  # answers of the reader among which they are looked for
 
 
@@ -59,7 +56,6 @@ class HeldOut:
     """
 
     owner: int
-    occurrence: Occurrence
     readings: tuple[Reading, ...]
     following: int
 
@@ -72,15 +68,15 @@ def judge_on_target(
     :param slash: a causal LM may read ``word / <vector>``.
     :param listed: the words were given, not found in the text.
     """
-    held_out = list(held_out_sentences(target, made, slash=slash and target.kind == "causal"))
     if target.kind == "causal":
-        held_out = [one for one in held_out if one.following]
-        scores = scores_of_what_follows(target, held_out)
-        said = np.zeros(len(scores))
+        held_out = [one for one in held_out_sentences(target, made, slash=slash) if one.following]
+        owners, scores = [one.owner for one in held_out], scores_of_what_follows(target, held_out)
+        least, errors = np.zeros(len(scores)), _LISTED if listed else _FOUND
     else:
-        held_out, scores, said = _nearness(target, reader, held_out)
-    owners, errors = np.array([one.owner for one in held_out], np.int64), _LISTED if listed else _FOUND
-    return [_judgement(scores[own], said[own], errors) for own in owners == np.arange(len(made))[:, None]]
+        owners, scores = _nearness(target, reader, made)
+        least, errors = _TIMES * scores[:, 0], 0.0
+    rows = np.array(owners, np.int64) == np.arange(len(made))[:, None]
+    return [_judgement(scores[own], least[own], errors) for own in rows]
 
 
 def sentence_embeddings(target: LanguageModel, readings: Sequence[Reading]) -> Tensor:
@@ -119,40 +115,38 @@ def following_log_probability(
     return result
 
 
-def _judgement(scores: np.ndarray, said: np.ndarray, errors: float) -> Judgement | None:
+def _judgement(scores: np.ndarray, least: np.ndarray, errors: float) -> Judgement | None:
     """The judgement of the better way to read a word.
 
     :param scores: with pieces, with the vector in their place, with both. *Shape:* (sentences, 2 or 3)
-    :param said: what the pieces say already. *Shape:* (sentences,)
+    :param least: what must be gained, besides standard errors. *Shape:* (sentences,)
     """
     if len(scores) < 2:
         return None
     way = 1 + int(scores[:, 1:].mean(axis=0).argmax())
     gains = scores[:, way] - scores[:, 0]
-    error = float((gains - said).std(ddof=1)) / len(scores) ** 0.5
-    least = max(0.0, float(said.mean())) + errors * error
-    pieces, vector, error, least = (
-        round(float(value), 6) for value in (scores[:, 0].mean(), scores[:, way].mean(), error, least)
+    error = float((gains - least).std(ddof=1)) / len(scores) ** 0.5
+    needed = max(0.0, float(least.mean())) + errors * error
+    pieces, vector, error, needed = (
+        round(float(value), 6) for value in (scores[:, 0].mean(), scores[:, way].mean(), error, needed)
     )
-    return Judgement(len(scores), len(scores), pieces, vector, error, least, replace=way == 1)
+    return Judgement(len(scores), len(scores), pieces, vector, error, needed, replace=way == 1)
 
 
 def held_out_sentences(target: LanguageModel, made: Sequence[Made], *, slash: bool) -> Iterator[HeldOut]:
     """The held-out sentences of all words; ``slash``: also as ``word / <vector>``."""
     marks = (None, target.tokens.slash) if slash else (None,)
-    before, after = target.tokens.special_tokens
-    if target.kind == "causal":
-        after = ()  # nothing is predicted behind the end of a text
+    before, after = target.tokens.special_tokens[0], ()  # nothing is predicted behind the end of a text
     for owner, one in enumerate(made):
         for fold, vector in zip(one.split.folds, one.fold_vectors, strict=True):
             found = _cut(target, [(held.sentence, held.start, held.end) for held in fold.held_out])
-            for held, (left, pieces, right) in zip(fold.held_out, found, strict=True):
+            for left, pieces, right in found:
                 ids = (*before, *left, *pieces, *right, *after)
                 start = len(before) + len(left)
                 placed = EncodedBlank(ids, 0, start, start + len(pieces))
                 ways = [placed.with_slot(mark) for mark in marks]
                 taught = (Reading(way.ids, way.word_end - 1, vector) for way in ways)
-                yield HeldOut(owner, held, (Reading(ids), *taught), len(right))
+                yield HeldOut(owner, (Reading(ids), *taught), len(right))
 
 
 def _cut(
@@ -161,7 +155,7 @@ def _cut(
     """The tokens before, of and after the characters of each sentence, cut to those around the word."""
     if not spans:
         return []
-    texts, around = [text for text, _, _ in spans], _TOKENS_AROUND[target.kind]
+    texts, around = [text for text, _, _ in spans], _TOKENS_AROUND
     encoded = target.tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     result = []
     for ids, offsets, (text, start, end) in zip(
@@ -184,57 +178,57 @@ def scores_of_what_follows(target: LanguageModel, held_out: Sequence[HeldOut]) -
 
 
 def _nearness(
-    target: LanguageModel, reader: LanguageModel, held_out: Sequence[HeldOut]
-) -> tuple[list[HeldOut], np.ndarray, np.ndarray]:
-    """How much nearer each sentence is to itself with expected words than with random words, in cosines.
+    target: LanguageModel, reader: LanguageModel, made: Sequence[Made]
+) -> tuple[list[int], np.ndarray]:
+    """How much nearer a word is to what the reader expects in its sentences than to random words, in cosines.
 
-    Only the word differs, so that neither the rest of the sentence nor a disturbed sentence counts.
+    Each word is embedded alone, so that neither the rest of a sentence nor a disturbed sentence counts.
 
-    :return: the sentences that could be used; the nearness of each reading, *shape* (sentences, readings);
-        and what the pieces say, their nearness above that of random words, *shape* (sentences,)
+    :return: the word's number for each held-out sentence that could be used; and the nearness of the pieces
+        and of the vector, *shape* (sentences, 2)
     """
-    pairs = list(zip(held_out, _expected_words(reader, held_out), strict=True))
-    usable = [one for one, words in pairs if words]
-    if not usable:
-        return [], np.zeros((0, 2)), np.zeros(0)
-    common = reader.whole_words.keys() & target.whole_words.keys()
-    known = sorted(word for word in common if len(word) > 2)
-    readings = []
-    for one, words in pairs:
-        if words:
-            drawn = random.Random(one.occurrence.sentence).sample(known, _RANDOM)
-            readings += [*one.readings, *_with_words(target, one.occurrence, [*words, *drawn])]
-    embedded = sentence_embeddings(target, readings).reshape(len(usable), -1, target.hidden)
-    cosines = (embedded @ embedded.transpose(1, 2)).double().numpy()
-    own = cosines.shape[1] - _EXPECTED - _RANDOM
-    near = cosines[:, :, own:-_RANDOM].mean(axis=2)
-    far = cosines[:, :, -_RANDOM:].sum(axis=2)
-    scores = near[:, :own] - far[:, :own] / _RANDOM
-    others = near[:, -_RANDOM:] - (far[:, -_RANDOM:] - 1) / (_RANDOM - 1)  # without the word itself
-    return usable, scores, scores[:, 0] - others.mean(axis=1)
-
-
-def _expected_words(reader: LanguageModel, held_out: Sequence[HeldOut]) -> list[list[str]]:
-    """The words that the reader expects most in the place of each word; none if it expects too few."""
-    asked = [
-        row for row, one in enumerate(held_out) if reader.tokens.mask_token not in one.occurrence.sentence
+    folds = [
+        (owner, vector, held)
+        for owner, one in enumerate(made)
+        for fold, vector in zip(one.split.folds, one.fold_vectors, strict=True)
+        for held in fold.held_out
     ]
-    answers = reader.fill([Query(_blanked(held_out[row].occurrence)) for row in asked], top_k=_ASKED)
+    expected = _expected_words(reader, [held for _, _, held in folds])
+    usable = [(*one[:2], words) for one, words in zip(folds, expected, strict=True) if words]
+    if not usable:
+        return [], np.zeros((0, 2))
+    known = sorted(word for word in reader.whole_words.keys() & target.whole_words.keys() if len(word) > 2)
+    drawn = random.Random(0).sample(known, min(_RANDOM, len(known)))
+    others = list(dict.fromkeys([*drawn, *(word for _, _, words in usable for word in words)]))
+    row_of = {word: row for row, word in enumerate(others)}
+
+    def alone(word: str) -> Reading:
+        return Reading(tuple(target.tokenizer(word)["input_ids"]))
+
+    pieces = [alone(one.split.word) for one in made]
+    before, after = target.tokens.special_tokens
+    hole = len(before)
+    vectors = [Reading((*before, 0, *after), hole, vector) for _, vector, _ in usable]
+    embedded = sentence_embeddings(target, [*map(alone, others), *pieces, *vectors]).double()
+    words, owns, taught = embedded.split([len(others), len(pieces), len(vectors)])
+    owners = [owner for owner, _, _ in usable]
+    near = torch.stack([words[[row_of[word] for word in expected]].mean(0) for _, _, expected in usable])
+    far = words[: len(drawn)].mean(0)
+    ways = torch.stack([owns[owners], taught], dim=1)  # (sentences, 2, hidden)
+    return owners, ((ways * (near - far)[:, None]).sum(-1)).numpy()
+
+
+def _expected_words(reader: LanguageModel, held_out: Sequence[Occurrence]) -> list[list[str]]:
+    """The words that the reader expects most in the place of each word; none if it expects too few."""
+    asked = [row for row, held in enumerate(held_out) if reader.tokens.mask_token not in held.sentence]
+    answers = reader.fill([Query(_blanked(held_out[row])) for row in asked], top_k=_ASKED)
     result: list[list[str]] = [[] for _ in held_out]
     for answer, row in enumerate(asked):
-        held = held_out[row].occurrence
+        held = held_out[row]
         own = held.sentence[held.start : held.end].lower()
         found = [one for one in answers.words(answer) if one in reader.whole_words and one.lower() != own]
         result[row] = found[:_EXPECTED] if len(found) >= _EXPECTED else []
     return result
-
-
-def _with_words(target: LanguageModel, held: Occurrence, words: Sequence[str]) -> list[Reading]:
-    """A sentence with other words in the place of the word."""
-    left, right = held.sentence[: held.start], held.sentence[held.end :]
-    spans = [(left + word + right, len(left), len(left) + len(word)) for word in words]
-    before, after = target.tokens.special_tokens
-    return [Reading((*before, *a, *b, *c, *after)) for a, b, c in _cut(target, spans)]
 
 
 def _blanked(held: Occurrence) -> str:
