@@ -146,8 +146,8 @@ class LocalEngine(Engine):
                     failures[place] += 1
                     if failures[place] > _RETRIES:
                         raise InputError(
-                            "a worker process was killed again and again, probably because memory ran out; "
-                            "use fewer --workers"
+                            "a worker process ended again and again: either memory ran out (use fewer "
+                            "--workers), or a script starts workers outside `if __name__ == '__main__':`"
                         ) from None
                 waiting += sorted(lost, reverse=True)
 

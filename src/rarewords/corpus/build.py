@@ -16,7 +16,7 @@ from rarewords.corpus.merge import merge_parts
 from rarewords.corpus.part import part_of_store, part_of_text
 from rarewords.corpus.read import read_shard
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.corpus.sources import Shard, Source, cut, find_sources, spool
+from rarewords.corpus.sources import SHARD_BYTES, Shard, Source, cut, find_sources, spool
 from rarewords.corpus.store import Store
 from rarewords.engine import Engine, engine_for
 from rarewords.errors import InputError
@@ -39,14 +39,18 @@ def build(
     :param texts: files, folders, patterns, ``-`` for standard input.
         A file whose bytes were already read is skipped.
     :param field: the field that holds the text in JSON lines, CSV and Parquet.
-    :param workers: processes on this machine, or tasks at a time on a cluster; all cores by default.
+    :param workers: processes on this machine, or tasks at a time on a cluster; all cores by default, for a
+        small text one.
     """
     out, settings = Path(out), settings or CorpusSettings()
     require_free(out)
-    with work_beside(out) as stages, engine_for(engine, workers) as runner:
+    with work_beside(out) as stages:
         sources = _new_sources(texts, field, stages.path, ())
-        parts = _read(sources, settings, runner, stages.path)
-        merge_parts(parts, settings, list(sources), out, runner, stages.path)
+        if engine == "local" and sum(source.size for source in sources.values()) < SHARD_BYTES:
+            workers = workers or 1  # starting processes would take longer
+        with engine_for(engine, workers) as runner:
+            parts = _read(sources, settings, runner, stages.path)
+            merge_parts(parts, settings, list(sources), out, runner, stages.path)
     return Store.open(out)
 
 
