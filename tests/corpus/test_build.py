@@ -18,6 +18,7 @@ from rarewords.corpus import merge, sources
 from rarewords.corpus.build import add_text, build, merge_stores
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.store import Store
+from rarewords.engine import LocalEngine
 from rarewords.errors import InputError
 from tests.corpus import reference
 from tests.corpus.conftest import digests, tables
@@ -100,6 +101,18 @@ def halves(wikipedia, tmp_path):
         (tmp_path / f"{name}.txt").write_text("".join(some), "utf-8")
         build([tmp_path / f"{name}.txt"], tmp_path / name, SMALL, workers=1)
     return tmp_path
+
+
+def test_a_small_text_starts_no_processes(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("started a process")
+
+    monkeypatch.setattr(LocalEngine, "_started", refuse)
+    for name in "ab":
+        (tmp_path / f"{name}.txt").write_text(f"The {name} is small.\n", "utf-8")
+    assert build([tmp_path], tmp_path / "store", SMALL).count("small") == 2
+    with pytest.raises(AssertionError, match="started"):
+        build([tmp_path], tmp_path / "again", SMALL, workers=2)
 
 
 def test_adding_and_merging_are_building_from_all(reference_store, halves, monkeypatch):
