@@ -285,12 +285,12 @@ def test_the_pages_show_code_that_runs(taught_encoder, taught_causal, tmp_path, 
 def test_the_commands_of_the_page_on_retrieval_run(encoder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "all-MiniLM-L6-v2").symlink_to(encoder)
-    lines = sentences_of("blimpet", most=12).splitlines()
+    lines = sentences_of("oldanka", most=12).splitlines()
     records = [{"id": f"d{number}", "text": line} for number, line in enumerate([*lines, PLAIN])]
     (tmp_path / "documents.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), "utf-8")
-    (tmp_path / "names.txt").write_text("blimpet\n", "utf-8")
+    (tmp_path / "names.txt").write_text("oldanka\n", "utf-8")
     commands = list(shown_commands(ROOT / "docs" / "howto" / "retrieval.md"))
     done = [rarewords("-q", *shlex.split(line)[1:]).stdout for line in commands]
     assert "with one more word" in done[0]
-    assert "blimpet" in done[1]
-    assert done[2] == "".join(f"d{number}\tblimpet\n" for number in range(len(lines)))
+    assert "oldanka" in done[1]
+    assert done[2] == "".join(f"d{number}\toldanka\n" for number in range(len(lines)))

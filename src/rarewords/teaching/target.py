@@ -3,13 +3,14 @@
 The vector comes from a reader, the model that is taught is the target, and the target judges, on held-out
 sentences of the word, each way to read it: ``word / <vector>`` or the vector in the place of the pieces.
 
-* A **causal LM** by the log-probability of the tokens that follow the word, in the way that gains most: by a
-  standard error if the word was listed, by two if a search found it.
+* A **causal LM** by the log-probability of the tokens that follow the word, in the way that gains most.
 * An **encoder** by where it puts the word alone: nearer to the words that the reader expects in its place in
-  the sentence than to random words. The vector must add three times as much as the pieces say: then the word
-  is a name that the encoder cannot know. With pieces that it reads well, a vector only blurs the spelling
-  that queries ask for. A taught word's vector stands in the place of its pieces. Most words that a search
-  finds are read well, so encoders are taught listed words only.
+  the sentence than to random words. The vector must add twice as much as the pieces say: then the word is a
+  name that the encoder cannot know. With pieces that it reads well, a vector only blurs the spelling that
+  queries ask for. A taught word's vector stands in the place of its pieces.
+
+A word that was listed is taught if its gain is a standard error above that. Words that a search found need
+two, and encoders are not taught such words at all.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ from rarewords.teaching.judge import Judgement, Made
 from rarewords.teaching.splits import Occurrence
 from rarewords.tokens import EncodedBlank
 
-_LISTED, _FOUND = 1.0, 2.0  # standard errors that a causal LM must gain
-_TIMES = 3.0  # what the pieces say, an encoder must gain
+# By how many standard errors the gain must exceed what is asked for. Who lists a word has a reason to; most
+# words that a search finds in a text are read well. (An encoder judges these only with keep_all.)
+_LISTED, _FOUND = 1.0, 2.0
+_TIMES = 2.0  # what the pieces say: so much an encoder must gain
 _TOKENS_AROUND = 16  # on either side of the word
 _TOKENS_PER_BATCH = 2048
 _CHARACTERS_AROUND = 80  # of what the reader sees on either side
@@ -71,10 +74,11 @@ def judge_on_target(
     if target.kind == "causal":
         held_out = [one for one in held_out_sentences(target, made, slash=slash) if one.following]
         owners, scores = [one.owner for one in held_out], scores_of_what_follows(target, held_out)
-        least, errors = np.zeros(len(scores)), _LISTED if listed else _FOUND
+        least = np.zeros(len(scores))
     else:
         owners, scores = _nearness(target, reader, made)
-        least, errors = _TIMES * scores[:, 0], 0.0
+        least = _TIMES * scores[:, 0]
+    errors = _LISTED if listed else _FOUND
     rows = np.array(owners, np.int64) == np.arange(len(made))[:, None]
     return [_judgement(scores[own], least[own], errors) for own in rows]
 
