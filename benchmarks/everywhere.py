@@ -30,7 +30,7 @@ from rarewords.forget import affected
 from rarewords.models import DEFAULT_MODEL, load_tokens
 from rarewords.stages import Stages
 from rarewords.teaching.judge import Made
-from rarewords.teaching.learners import learner_for
+from rarewords.teaching.learners import CONTEXTS_FOR_ANOTHER, learner_for
 from rarewords.teaching.outcome import Taught
 from rarewords.teaching.scan import choose_words, scan
 from rarewords.teaching.settings import TeachSettings
@@ -240,7 +240,7 @@ def invented(asked: argparse.Namespace) -> None:
 
 
 def judge(asked: argparse.Namespace) -> None:
-    """What the judge makes of renamed nouns and of words that a search finds, by contexts read."""
+    """What the judge makes of renamed nouns and of words that a search finds."""
     data = SciFact.read(asked.data, "train")
     names = new_names(data, asked)
     text = data.renamed(names).write(asked.work / "judge.jsonl")
@@ -252,21 +252,19 @@ def judge(asked: argparse.Namespace) -> None:
     counts = choose_words(store, lm.tokens, settings, [*new, *found]).counts
     splits = [one for one in split_words(store, counts, settings) if one.judged_as_taught]
     maker, _ = learner_for(lm, None, DEFAULT_MODEL)
-    numbers = (32, 16, 8)
-    tasks = [(one.word, one.contexts[:most]) for most in numbers for one in splits]
-    moved = maker.transport(np.stack([one.vector for one in maker.learner.infer_each(tasks)]))
-    for most, vectors in zip(numbers, np.split(moved, len(numbers)), strict=True):
-        made = [Made(one, row, row[None], 1.0, most) for one, row in zip(splits, vectors, strict=True)]
-        judged = judge_on_target(lm, maker.reader, made, slash=False, listed=True)
-        for title, words in (("renamed nouns", new), ("found words", found)):
-            own = [one for one, split in zip(judged, splits, strict=True) if split.word in words]
-            figures = [(one.pieces, one.gain, one.error, one.verdict != "worse") for one in own]
-            said, added, error, taught = np.mean(figures, axis=0)
-            print(
-                f"{most} contexts, {len(own)} {title}: the pieces say {said:.4f}, the vector adds "
-                f"{added:.4f}, standard error {error:.4f}, taught {taught:.2f}",
-                flush=True,
-            )
+    read = maker.learner.infer_each([(one.word, one.contexts[:CONTEXTS_FOR_ANOTHER]) for one in splits])
+    moved = maker.transport(np.stack([one.vector for one in read]))
+    made = [Made(one, row, row[None], 1.0, len(row)) for one, row in zip(splits, moved, strict=True)]
+    judged = judge_on_target(lm, maker.reader, made, slash=False, listed=True)
+    for title, words in (("renamed nouns", new), ("found words", found)):
+        own = [one for one, split in zip(judged, splits, strict=True) if split.word in words]
+        figures = [(one.pieces, one.vector, one.error, one.verdict != "worse") for one in own]
+        pieces, vector, error, taught = np.mean(figures, axis=0)
+        print(
+            f"{len(own)} {title}: the pieces say {pieces:.4f}, the vector says {vector:.4f}, "
+            f"standard error {error:.4f}, taught {taught:.2f}",
+            flush=True,
+        )
 
 
 def speed(asked: argparse.Namespace) -> None:
