@@ -138,6 +138,18 @@ def test_the_curvature_is_the_mean_second_derivative_at_known_words(balanced):
     assert (found - exact).norm() < 0.05 * exact.norm()
 
 
+def test_the_curvature_is_kept_where_the_cache_can_be_written(tmp_path, monkeypatch):
+    lm = LanguageModel(*small_model("bert"))
+    found = []
+    for place in (tmp_path / "cache", tmp_path / "cache", tmp_path / "file" / "below"):
+        (tmp_path / "file").touch()
+        monkeypatch.setenv("RAREWORDS_CACHE", str(place))
+        found.append(kept_curvature(lm, OtaSettings()))
+    assert len(list((tmp_path / "cache" / "ota").glob("curvature-*.safetensors"))) == 1
+    assert (found[0] == found[1]).all()
+    assert (found[0] == found[2]).all()
+
+
 def test_a_layer_the_model_lacks_is_refused(lm):
     with pytest.raises(InputError, match="12 layers, so there is no layer 13"):
         Objective.of(lm, OtaSettings(layers=(13,)))

@@ -18,6 +18,7 @@ from rarewords.models import cache_folder
 from rarewords.ota.contexts import Frame, word_key
 from rarewords.ota.objective import Batch, Objective, baseline
 from rarewords.ota.settings import OtaSettings
+from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
 
 _DAMPING = 0.5  # in units of the mean curvature
@@ -129,8 +130,18 @@ def kept_curvature(lm: LanguageModel, settings: OtaSettings) -> np.ndarray:
     key = key_of(
         lm.fingerprint, lm.device.type, settings.frame, objective.layers, settings.balanced, _WORDS, _DRAWS
     )
-    kept = Stages(cache_folder() / "ota")
-    return kept.arrays("curvature", key, lambda: {"curvature": curvature(objective)})["curvature"]
+    made: list[np.ndarray] = []
+
+    def make() -> dict[str, np.ndarray]:
+        made.append(curvature(objective))
+        return {"curvature": made[0]}
+
+    try:
+        return Stages(cache_folder() / "ota").arrays("curvature", key, make)["curvature"]
+    except InputError:
+        if not made:
+            raise
+        return made[0]  # the cache cannot be written; it only saves time
 
 
 def curvature(objective: Objective, words: int = _WORDS, draws: int = _DRAWS) -> np.ndarray:
@@ -162,7 +173,11 @@ def curvature(objective: Objective, words: int = _WORDS, draws: int = _DRAWS) ->
         return total
 
     parts = [chosen[at : at + _AT_ONCE] for at in range(0, len(chosen), _AT_ONCE)]
-    total = sum(in_threads(squares, parts, lm.device.type), torch.zeros(lm.dim, lm.dim, dtype=torch.float64))
+    total = torch.zeros(lm.dim, lm.dim, dtype=torch.float64)
+    with progress("Measuring the model's curvature", total=len(chosen), unit="words") as bar:
+        for part, found in zip(parts, in_threads(squares, parts, lm.device.type), strict=True):
+            total += found
+            bar.advance(len(part))
     return (2 * total / (len(chosen) * draws)).float().numpy()
 
 
