@@ -19,8 +19,8 @@ from rarewords.vectors import WordVectors
 
 _MEASURES: dict[Kind, str] = {
     "masked": "the mean log-probability of the word's neighbours, masked one at a time",
-    "encoder": "how much nearer a sentence is to itself with expected words in the word's place than with "
-    "random ones, in cosines",
+    "encoder": "how much nearer the word alone is to words expected in its place than to random ones, in "
+    "cosines",
     "causal": "the mean log-probability of the tokens that follow the word",
 }
 
