@@ -140,12 +140,12 @@ def _judgement(scores: np.ndarray, least: np.ndarray, errors: float) -> Judgemen
 def held_out_sentences(target: LanguageModel, made: Sequence[Made], *, slash: bool) -> Iterator[HeldOut]:
     """The held-out sentences of all words; ``slash``: also as ``word / <vector>``."""
     marks = (None, target.tokens.slash) if slash else (None,)
-    before, after = target.tokens.special_tokens[0], ()  # nothing is predicted behind the end of a text
+    before, _ = target.tokens.special_tokens  # nothing is predicted behind the end of a text
     for owner, one in enumerate(made):
         for fold, vector in zip(one.split.folds, one.fold_vectors, strict=True):
             found = _cut(target, [(held.sentence, held.start, held.end) for held in fold.held_out])
             for left, pieces, right in found:
-                ids = (*before, *left, *pieces, *right, *after)
+                ids = (*before, *left, *pieces, *right)
                 start = len(before) + len(left)
                 placed = EncodedBlank(ids, 0, start, start + len(pieces))
                 ways = [placed.with_slot(mark) for mark in marks]
@@ -211,8 +211,7 @@ def _nearness(
 
     pieces = [alone(one.split.word) for one in made]
     before, after = target.tokens.special_tokens
-    hole = len(before)
-    vectors = [Reading((*before, 0, *after), hole, vector) for _, vector, _ in usable]
+    vectors = [Reading((*before, 0, *after), len(before), vector) for _, vector, _ in usable]
     embedded = sentence_embeddings(target, [*map(alone, others), *pieces, *vectors]).double()
     words, owns, taught = embedded.split([len(others), len(pieces), len(vectors)])
     owners = [owner for owner, _, _ in usable]
