@@ -190,8 +190,9 @@ def judge(lm: LanguageModel, made: Sequence[Made], *, neighbours: int, slash: bo
     # All at once: queries of the same length are computed together.
     pieces, vectors = lm.log_likelihood([*before, *after], [*tokens, *tokens]).reshape(2, -1)
     judged: list[Judgement | None] = [None] * len(made)
+    owner = np.array(owners)
     for number in sorted(set(owners)):
-        own = np.array(owners) == number
+        own = owner == number
         changes = vectors[own] - pieces[own]
         # One more neighbour, a nat off the mean, keeps the error of a few that agree from being zero.
         error = float(np.sqrt((changes.var() * len(changes) + 1) / len(changes) ** 2))

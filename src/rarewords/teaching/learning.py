@@ -28,7 +28,7 @@ from rarewords.teaching.target import judge_on_target
 from rarewords.vectors import WordVectors
 
 # A part is kept when it is done and moves the bar; on a GPU small parts leave it waiting.
-WORDS_PER_PART, _WORDS_PER_PART_ON_GPU = 16, 64
+WORDS_PER_PART, _WORDS_PER_PART_ON_GPU = 16, 512
 _NOTHING = "its contexts say nothing about it and it resembles no known word"
 
 

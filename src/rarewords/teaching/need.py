@@ -28,7 +28,7 @@ from rarewords.teaching.settings import TeachSettings
 LOOKED_AT = 3  # words looked at for each that is wanted
 READ_WELL = "the model reads it well in pieces"
 _CONTEXTS, _CONTEXTS_OF_A_LOOK = 8, 4
-_AT_ONCE = 32
+_AT_ONCE, _AT_ONCE_ON_GPU = 64, 512  # few sentences of one length make small batches
 _LEAST, _CLEAR = 0.05, 0.2  # below the first a word is passed over, from the second on it is taken first
 
 
@@ -67,10 +67,11 @@ def those_that_gain(
     slight: list[str] = []
     passed_over = dict(chosen.passed_over)
     with progress("Looking at words", total=len(words), unit="words") as bar:
-        for start in range(0, len(words), _AT_ONCE):
+        size = _AT_ONCE if lm.device.type == "cpu" else _AT_ONCE_ON_GPU
+        for start in range(0, len(words), size):
             if len(clear) >= top:
                 break
-            batch = words[start : start + _AT_ONCE]
+            batch = words[start : start + size]
             key = key_of(lm.fingerprint, learner.key, store.key, slash, batch)
             found = stages.json("looked", key, partial(approaches, lm, learner, store, batch, slash=slash))
             for word, approach in zip(batch, found, strict=True):
