@@ -23,7 +23,7 @@ from torch import Tensor
 
 from beyond_combinations import BASE, COMBINATIONS
 from rarewords import LanguageModel, Store, WordVectors, progress
-from rarewords.mimic.evidence import Evidence, approximations, weigh
+from rarewords.mimic.evidence import Evidence, weigh, with_pieces
 from rarewords.mimic.learner import WordLearner
 from rarewords.mimic.masked import MaskedContexts, contexts_of_words
 from rarewords.mimic.readings import KnownWords, pool, read
@@ -33,7 +33,6 @@ from rarewords.paper.experiment import tf32
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.probe.result import ProbeResult
-from rarewords.vectors import open_vectors
 
 NUMBERS = (1, 2, 4, 8, 16, 32)
 TRAINING_WORDS, TRAINING_CONTEXTS = 12_000, 16
@@ -74,7 +73,6 @@ class Measurement:
             self.dataset = Dataset(self.dataset.entries[:: max(1, len(self.dataset) // asked.limit)])
         self.keywords = list(dict.fromkeys(entry.word.text for entry in self.dataset))
         self.name = asked.name or Path(asked.model).name
-        self.approximations = open_vectors(asked.approximations) if asked.approximations else None
         self.known = KnownWords.of(self.lm)
         self.learners: dict[int, WordLearner] = {}
 
@@ -104,19 +102,25 @@ class Measurement:
             seconds[name], started = time.perf_counter() - started, time.perf_counter()
         spelling, resemblance = Spelling(self.lm, self.known).of(words)
         seconds["spelling"], started = time.perf_counter() - started, time.perf_counter()
-        wanted = np.full(len(words), pieces)
+        made = Words(words, masked, readings, spelling, resemblance, self.known.mean.repeat(len(words), 1))
+        alone = LearnerSettings(pieces_alone=0.5 if pieces else 0.0)  # what is condensed depends on the rest
         with tf32():
-            matrix = approximations(self.lm, self.known, words, wanted, self.approximations)
+            evidence = with_pieces(
+                self.lm, words, made.evidence(self.known, "masked"), self.known, alone, None
+            )
         seconds["pieces"] = time.perf_counter() - started
         cost = {name: round(1000 * value / len(words), 3) for name, value in seconds.items()}
         contexts = len(masked.rows)
         self.record({"measure": "cost", "words": len(words), "contexts": contexts, "ms_per_word": cost})
-        return Words(words, masked, readings, spelling, resemblance, matrix)
+        return replace(made, pieces=evidence.pieces)
 
     def vectors(self, words: Words, name: str, seed: int, most: int | None = None) -> WordVectors:
         """The vectors of a combination."""
         learner = self.learner(name, seed)
         evidence = words.evidence(self.known, learner.settings.reading, most)
+        with tf32():  # the approximations of pieces alone are there already
+            settings = replace(learner.settings, pieces_alone=0.0)
+            evidence = with_pieces(self.lm, words.words, evidence, self.known, settings, learner.transform)
         made, share = weigh(evidence, self.known, learner.settings, learner.transform)
         good = torch.isfinite(share).cpu().numpy()
         kept = [word for word, yes in zip(words.words, good, strict=True) if yes]
@@ -219,13 +223,13 @@ def candidates(names: list[str], *, cheap: bool) -> list[str]:
 
 
 def score(result: ProbeResult, pieces: ProbeResult) -> float:
-    """The rule of choice: MRR in units of the pieces' MRR, the mean of rare and medium keywords."""
+    """The rule of choice: MRR in units of the pieces' MRR, the mean of rare, medium and frequent keywords."""
     total = 0.0
-    for band in ("rare", "medium"):
+    for band in BANDS:
         ours, theirs = result.cell("all", band), pieces.cell("all", band)
         assert ours is not None
         assert theirs is not None
-        total += ours.mrr.mean / theirs.mrr.mean / 2
+        total += ours.mrr.mean / theirs.mrr.mean / len(BANDS)
     return total
 
 
@@ -255,7 +259,6 @@ def main() -> None:
     parser.add_argument(
         "--combinations", nargs="+", help="only these; at least one with a slash, one without"
     )
-    parser.add_argument("--approximations", type=Path, help="of the pieces, made by `rarewords ota`")
     parser.add_argument("--save", type=Path, help="keep the chosen learner of the first seed in this folder")
     asked = parser.parse_args()
     named = asked.combinations or list(COMBINATIONS)

@@ -31,8 +31,7 @@ class Combination:
 
 _SPELLED = {"spelling": 0.5}
 _ALONE = {"spelling": 0.5, "pieces_alone": 0.5}
-_MIXED = {"spelling": 0.5, "pieces": 0.3, "pieces_alone": 0.5}
-_HALF = {**_MIXED, "matrix": 0.5, "scale": 1.3}
+_CONDENSED = {"spelling": 0.5, "pieces": 2.0, "pieces_alone": 0.5}
 
 COMBINATIONS = {
     "masked": Combination("masked"),
@@ -50,17 +49,17 @@ COMBINATIONS = {
     "shown, A, spelling .5 from .4": Combination("shown", True, {**_SPELLED, "resemblance": 0.4}),
     "both, A, spelling .5, alone .5": Combination("both", True, _ALONE),
     "both, A, spelling .5, scale 1.15": Combination("both", True, {**_SPELLED, "scale": 1.15}),
-    "both, A, spelling .5, pieces .3, alone .5": Combination("both", True, _MIXED),
-    "both, A, spelling .5, pieces .3, alone .5, scale 1.3": Combination(
-        "both", True, {**_MIXED, "scale": 1.3}
+    "both, A, spelling .5, condensed 2, alone .5": Combination("both", True, _CONDENSED),
+    "both, A, spelling .5, condensed 2, alone .5, scale 1.3": Combination(
+        "both", True, {**_CONDENSED, "scale": 1.3}
     ),
-    "shown, spelling .5, pieces .3, alone .5, scale 1.3": Combination(
-        "shown", False, {**_MIXED, "scale": 1.3}
+    "both, A, spelling .5, condensed 1, alone .5, scale 1.3": Combination(
+        "both", True, {**_CONDENSED, "pieces": 1.0, "scale": 1.3}
     ),
-    "shown, half A, spelling .5, pieces .3, alone .5": Combination("shown", True, {**_MIXED, "matrix": 0.5}),
-    "shown, half A, spelling .5, pieces .3, alone .5, scale 1.3": Combination("shown", True, _HALF),
+    "both, half A, spelling .5, condensed 1, alone .5, scale 1.3": Combination(
+        "both", True, {**_CONDENSED, "pieces": 1.0, "matrix": 0.5, "scale": 1.3}
+    ),
     "both, half A, spelling .5, alone .5": Combination("both", True, {**_ALONE, "matrix": 0.5}),
-    "both, half A, spelling .5, pieces .3, alone .5, scale 1.3": Combination("both", True, _HALF),
     "slash masked": Combination("masked", slash=True),
     "slash masked, A, spelling .5": Combination("masked", True, _SPELLED, slash=True),
     "slash shown, A": Combination("shown", True, slash=True),
@@ -79,11 +78,5 @@ COMBINATIONS = {
     ),
     "both, .75 A, spelling .5, alone .5, scale 1.15": Combination(
         "both", True, {**_ALONE, "matrix": 0.75, "scale": 1.15}
-    ),
-    "both, A, spelling .5, pieces .3, alone .5, scale 1.15": Combination(
-        "both", True, {**_MIXED, "scale": 1.15}
-    ),
-    "both, half A, spelling .5, pieces .3, alone .5, scale 1.15": Combination(
-        "both", True, {**_MIXED, "matrix": 0.5, "scale": 1.15}
     ),
 }

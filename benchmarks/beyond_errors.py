@@ -1,7 +1,7 @@
 """Fifty entries of WNLaMPro dev where one vector does worse than the pieces, with what a person needs to see.
 
     PYTHONPATH=src python benchmarks/beyond_errors.py RESULTS OUT.json --model M --name NAME --learner LEARNER
-        --corpus STORE [--approximations OTA.safetensors] [--band medium]
+        --corpus STORE [--band medium]
 
 ``beyond.py RESULTS --save LEARNER`` writes RESULTS and LEARNER. The entries are from dev, not from test,
 because what a person finds here may change settings (docs/results/beyond-errors.md).
@@ -22,7 +22,6 @@ from rarewords.files import write_json
 from rarewords.mimic.spelling import Spelling
 from rarewords.probe.dataset import Dataset, FrequencyBounds
 from rarewords.probe.result import ProbeResult
-from rarewords.vectors import open_vectors
 
 
 def main() -> None:
@@ -33,7 +32,6 @@ def main() -> None:
     parser.add_argument("--name", required=True)
     parser.add_argument("--learner", type=Path, required=True)
     parser.add_argument("--corpus", type=Path, required=True)
-    parser.add_argument("--approximations", type=Path)
     parser.add_argument("--band", default="medium")
     parser.add_argument("--entries", type=int, default=50)
     asked = parser.parse_args()
@@ -50,8 +48,6 @@ def main() -> None:
     words = list(dict.fromkeys(entries[at].word.text for at in picked))
     lm = LanguageModel.from_pretrained(asked.model)
     learner = WordLearner.from_pretrained(asked.learner, lm)
-    if asked.approximations:
-        learner = learner.with_approximations(open_vectors(asked.approximations))
     vectors = learner.infer_words(words, Store.open(asked.corpus)).vectors
     known = learner.known
     names = [word for word, _ in sorted(lm.whole_words.items(), key=lambda item: item[1])]

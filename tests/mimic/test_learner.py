@@ -2,7 +2,6 @@
 
 import json
 import re
-from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import torch
 from rarewords import InputError, LanguageModel, Query, WordLearner, WordVectors
 from rarewords.mimic.evidence import ridge
 from rarewords.mimic.settings import LearnerSettings
+from rarewords.ota.approximate import condense
 from rarewords.ota.settings import OtaSettings
 from rarewords.stages import Stages
 from tests.architectures import small_model
@@ -191,8 +191,7 @@ def test_settings_are_checked():
 
 
 def test_the_key_tells_apart_what_gives_other_vectors(lm, learner):
-    ready = WordVectors(["kumquat"], np.ones((1, lm.dim), np.float32))
-    keys = [learner, WordLearner(lm), learner.with_settings(scale=1.3), learner.with_approximations(ready)]
+    keys = [learner, WordLearner(lm), learner.with_settings(scale=1.3), learner.with_settings(pieces=0.3)]
     assert len({one.key for one in keys}) == len(keys)
     assert WordLearner.for_model(lm).key == learner.key
 
@@ -221,14 +220,20 @@ def test_the_commands_fit_and_infer(store, tmp_path):
 
 
 def test_a_word_without_known_pieces_goes_without_them(learner, monkeypatch):
-    monkeypatch.setattr("rarewords.ota.approximate.OtaSettings", partial(OtaSettings, steps=2))
-    made = learner.with_settings(pieces=0.3).infer_each([("televissi☃n", []), ("televission", [])])
+    monkeypatch.setattr("rarewords.ota.approximate.OtaSettings", lambda **_: OtaSettings(steps=2))
+    tasks = [("televissi☃n", []), ("televission", []), ("televissi☃n", ["a televissi☃n set"])]
+    made = learner.with_settings(pieces=0.3).infer_each(tasks)
     assert all(np.isfinite(one.vector).all() for one in made)
 
 
-def test_cached_approximations_are_used(lm, quick):
-    money = WordVectors(["kumquat"], lm.embeddings[[lm.whole_words["money"]]].numpy())
-    given = quick.with_settings(pieces=5.0).with_approximations(money)
-    vector = torch.from_numpy(given.infer("kumquat", ["He ate a sweet kumquat."]).vector)
-    near = torch.cosine_similarity(vector - quick.known.mean, quick.known.embeddings - quick.known.mean)
-    assert quick.known.ids[near.argmax()] == lm.whole_words["money"]
+def test_what_pieces_and_vector_do_together_is_condensed(lm, quick, monkeypatch):
+    """With all the weight, the vector is the one that does what ``word / <vector>`` does."""
+    settings = OtaSettings(steps=3)
+    monkeypatch.setattr("rarewords.ota.approximate.OtaSettings", lambda **_: settings)
+    tasks = [("kumquat", ["He ate a sweet kumquat."]), ("kumquat", ["The kumquat sailed at dawn."])]
+    plain = np.stack([one.vector for one in quick.infer_each(tasks)])
+    expected = condense(lm, ["kumquat"] * 2, plain, settings)
+    given = quick.with_settings(pieces=1e6).infer_each(tasks)
+    made = quick.known.directions(torch.from_numpy(np.stack([one.vector for one in given])))
+    assert torch.allclose(made, quick.known.directions(torch.from_numpy(expected)), atol=1e-4)
+    assert not torch.allclose(made[0], made[1], atol=1e-2)

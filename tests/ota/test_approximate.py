@@ -12,8 +12,8 @@ import torch
 from benchmarks.ota_behaviour import answer_overlap, held_out_distance
 
 from rarewords.errors import InputError
-from rarewords.lm import LanguageModel
-from rarewords.ota.approximate import approximate
+from rarewords.lm import LanguageModel, Query
+from rarewords.ota.approximate import approximate, condense
 from rarewords.ota.settings import OtaSettings
 from rarewords.ota.solver import Approximator
 from rarewords.stages import Stages
@@ -27,6 +27,29 @@ SMALL = OtaSettings(steps=30)
 @pytest.fixture(scope="module")
 def approximation(lm):
     return approximate(lm, FEW, SMALL)
+
+
+def test_a_condensed_vector_answers_more_like_word_and_vector_together(lm):
+    """A word that is too long keeps its vector; one of a single piece is condensed, too."""
+    words, fruit = (
+        ["kumquat", "lingonberry", "lime", "kumquat " * 200],
+        lm.embeddings[lm.whole_words["fruit"]],
+    )
+    vectors = fruit.repeat(len(words), 1).numpy()
+    made = condense(lm, words, vectors, SMALL)
+    assert np.array_equal(made[-1], vectors[-1])
+    patterns = ["a <W> is a kind of _ .", "he saw a <W> and a _ ."]
+
+    def answers(rows, slash):
+        pairs = list(zip(words, rows, strict=True))[:3]
+        asked = [Query(one, *pair, slash) for one in patterns for pair in pairs]
+        return [set(own) for own in lm.fill(asked, top_k=50).ids.tolist()]
+
+    both, alone, condensed = answers(vectors, True), answers(vectors, False), answers(made, False)
+    before, after = (
+        np.mean([len(a & b) for a, b in zip(one, both, strict=True)]) for one in (alone, condensed)
+    )
+    assert after > before + 2
 
 
 def test_words_and_phrases_act_more_like_their_pieces_than_the_baselines(lm, approximation):

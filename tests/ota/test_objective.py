@@ -74,6 +74,18 @@ def test_distance_is_the_formula_of_the_paper(lm, frame, layers, balanced):
         assert found > 0.01
 
 
+def test_a_vector_can_stand_behind_the_pieces_and_a_slash(lm):
+    """Behind them stands the embedding of a known word, so that the text can be written out."""
+    pieces, fruit = lm.pieces("kumquat"), lm.whole_words["fruit"]
+    objective = Objective.of(lm, OtaSettings())
+    batch = Batch(torch.tensor([pieces]), torch.tensor([word_key(pieces, 0)]), lm.embeddings[[fruit]])
+    written = [*pieces, *lm.pieces("/"), fruit]
+    key = torch.tensor([word_key(pieces, 0)])
+    expected = objective.targets(Batch(torch.tensor([written]), key), 3)
+    assert torch.allclose(objective.targets(batch, 3), expected, atol=1e-5)
+    assert torch.equal(batch.part(slice(0, 1)).behind, batch.behind)
+
+
 def test_a_one_piece_word_is_its_own_best_approximation(lm):
     token = lm.whole_words["lime"]
     objective, batch = Objective.of(lm, OtaSettings()), batch_of([token])

@@ -75,7 +75,6 @@ def infer(
     learner: str | None = None,
     model: str = "default",
     contexts: int | None = None,
-    approximations: Path | None = None,
     settings: Path | None = None,
     cache: bool = True,
     workers: int = 1,
@@ -97,10 +96,9 @@ def infer(
     Example: `rarewords mimic infer --words rare.txt --corpus wiki.store --out rare.safetensors`
     """
     attentive = learner is not None and not is_learner(learner)
-    if attentive and (workers > 1 or engine != "local" or approximations is not None):
-        raise InputError("--workers, --engine and --approximations have no effect on attentive mimicking")
+    if attentive and (workers > 1 or engine != "local"):
+        raise InputError("--workers and --engine have no effect on attentive mimicking")
     changes = options.settings_values(settings, _AttentiveSettings if attentive else LearnerSettings)
-    ready = None if approximations is None else open_vectors(approximations)
     asked, store = read_words(words), rarewords.Store.open(corpus)
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     if attentive:
@@ -109,12 +107,7 @@ def infer(
         mimic = mimic.with_scale(changes["scale"]) if changes else mimic
         done = mimic.infer_words(asked, store, contexts=contexts)
     else:
-        from rarewords.mimic.attentive import check_made_for
-
-        check_made_for(lm, ready, "approximations")
-        reader = (
-            rarewords.WordLearner.for_model(lm, learner).with_approximations(ready).with_settings(**changes)
-        )
+        reader = rarewords.WordLearner.for_model(lm, learner).with_settings(**changes)
         with options.engine_or_none(engine, workers) as runner:
             stages = _readings_beside(corpus) if cache else None
             done = reader.infer_words(asked, store, contexts=contexts, stages=stages, engine=runner)

@@ -263,13 +263,13 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], *, packed: bool) -> 
     save_file(kept, path, metadata={"format": "pt"})
 
 
-def check_made_for(lm: LanguageModel, vectors: WordVectors | None, what: str = "targets") -> None:
+def check_made_for(lm: LanguageModel, vectors: WordVectors | None) -> None:
     """Refuse vectors that were made for another language model."""
     if vectors is None:
         return
     if vectors.dim != lm.dim:
-        raise InputError(f"the {what} have size {vectors.dim}, but {lm.name} has embeddings of size {lm.dim}")
+        raise InputError(f"the targets have size {vectors.dim}, the embeddings of {lm.name} {lm.dim}")
     if vectors.settings.get("fingerprint", lm.fingerprint) != lm.fingerprint:
         raise InputError(
-            f"the {what} were made for another model than {lm.name}; make them with rarewords ota"
+            f"the targets were made for another model than {lm.name}; make them with rarewords ota"
         )

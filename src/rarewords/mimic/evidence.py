@@ -3,7 +3,7 @@ comes of it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.mimic.readings import KnownWords
 from rarewords.mimic.settings import LearnerSettings
-from rarewords.ota.approximate import approximate
+from rarewords.ota.approximate import approximate, condense
 from rarewords.vectors import WordVectors
 
 _LEAST_RESEMBLANCE = 0.15  # below, the most similar spelling is a coincidence
@@ -28,7 +28,8 @@ class Evidence:
     :param contexts: the number of contexts read. *Shape:* (words,)
     :param spelling: *Shape:* (words, dim)
     :param resemblance: *Shape:* (words,)
-    :param pieces: one-token approximations; the mean embedding where none is needed. *Shape:* (words, dim)
+    :param pieces: one-token approximations of the pieces and the rest of the evidence together, or of the
+        pieces alone; the mean embedding where none is needed. *Shape:* (words, dim)
     """
 
     reading: Tensor
@@ -98,32 +99,35 @@ def weigh(
     return known.at(summed, settings.scale), share
 
 
-def approximations(
+def with_pieces(
     lm: LanguageModel,
-    known: KnownWords,
     words: Sequence[str],
-    wanted: np.ndarray,
-    cached: WordVectors | None = None,
+    evidence: Evidence,
+    known: KnownWords,
+    settings: LearnerSettings,
+    transform: Tensor | None,
     engine: Engine | None = None,
-) -> Tensor:
-    """One-token approximations: cached ones, computed if missing. *Shape:* (words, dim)
+) -> Evidence:
+    """The evidence with that of the pieces, as far as the settings ask for it.
 
-    A word of one piece has its own embedding. A word that is not wanted, or has characters the model does not
-    know, gets the mean embedding, which has no direction.
-
-    :param wanted: which of the words need one. *Shape:* (words,)
+    A word with contexts has a vector already, from reading and spelling; what ``word / <vector>`` does in the
+    model is condensed into one. Of a word without contexts the pieces alone are approximated; one that has
+    characters the model does not know goes without.
     """
-    result = known.mean.repeat(len(words), 1)
-    asked = [word for word, yes in zip(words, wanted, strict=True) if yes]
-    missing = [word for word in dict.fromkeys(asked) if cached is None or word not in cached]
-    computed = None
-    with suppress(InputError):  # none of them consists of characters the model knows
-        computed = approximate(lm, missing, keep_single=True, engine=engine).vectors if missing else None
-    for row in np.flatnonzero(wanted).tolist():
-        source = cached if cached is not None and words[row] in cached else computed
-        if source is not None and words[row] in source:
-            result[row] = torch.tensor(source[words[row]]).to(result)
-    return result
+    pieces, read_any = evidence.pieces.clone(), evidence.contexts > 0
+    if settings.pieces and bool(read_any.any()):
+        vectors, _ = weigh(evidence, known, replace(settings, pieces=0.0), transform)
+        own = [word for word, yes in zip(words, read_any.tolist(), strict=True) if yes]
+        condensed = condense(lm, own, vectors[read_any].cpu().numpy(), engine=engine)
+        pieces[read_any] = torch.from_numpy(condensed).to(pieces)
+    alone = [row for row, yes in enumerate(read_any.tolist()) if not yes and settings.pieces_alone]
+    if alone:
+        with suppress(InputError):  # none of them consists of characters the model knows
+            found = approximate(lm, [words[row] for row in alone], keep_single=True, engine=engine).vectors
+            for row in alone:
+                if words[row] in found:
+                    pieces[row] = torch.tensor(found[words[row]]).to(pieces)
+    return replace(evidence, pieces=pieces)
 
 
 _PENALTIES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)

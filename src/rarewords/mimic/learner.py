@@ -5,7 +5,7 @@ There are three kinds of evidence, each a direction from the mean embedding:
 * the **reading** of the contexts (:mod:`rarewords.mimic.readings`), moved by one matrix A. A is fitted on
   known words, which must not be expected in their own contexts, so that it brings readings to embeddings;
 * the **spelling** (:mod:`rarewords.mimic.spelling`), which counts more the more a word resembles a known one;
-* the **pieces**, by one-token approximation, if the settings ask for them.
+* the **pieces** and what the other two say, condensed by one-token approximation, if the settings ask for it.
 
 Their weighted sum, at the usual distance from the mean, is the vector. Without a fitted matrix A is the
 identity: nothing is trained, and any masked language model can be used at once.
@@ -28,7 +28,15 @@ from rarewords.engine import Engine, one_thread
 from rarewords.errors import InputError
 from rarewords.files import read_json, understood, whole_folder, write_json
 from rarewords.lm import LanguageModel
-from rarewords.mimic.evidence import Evidence, Fitted, Inferred, InferredWords, approximations, ridge, weigh
+from rarewords.mimic.evidence import (
+    Evidence,
+    Fitted,
+    Inferred,
+    InferredWords,
+    ridge,
+    weigh,
+    with_pieces,
+)
 from rarewords.mimic.masked import contexts_of_sentences
 from rarewords.mimic.readings import KnownWords, pool, read, read_store, shares
 from rarewords.mimic.settings import LEARNER_FORMAT, LearnerSettings, bundled_learner, is_learner
@@ -52,14 +60,12 @@ class WordLearner:
 
     :param transform: the matrix A. *Shape:* (dim, dim)
     :param fitted: how A was fitted.
-    :param approximations: cached one-token approximations; missing ones are computed when needed.
     """
 
     lm: LanguageModel
     settings: LearnerSettings = field(default_factory=LearnerSettings)
     transform: Tensor | None = None
     fitted: Fitted | None = field(default=None, kw_only=True)
-    approximations: WordVectors | None = field(default=None, kw_only=True)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without what it keeps on the side."""
@@ -102,16 +108,11 @@ class WordLearner:
         """The same learner with some settings changed."""
         return replace(self, settings=replace(self.settings, **changes))
 
-    def with_approximations(self, vectors: WordVectors | None) -> Self:
-        """The same learner with these cached one-token approximations."""
-        return replace(self, approximations=vectors)
-
     @property
     def key(self) -> str:
         """A digest of everything the vectors depend on besides the language model."""
         matrix = b"" if self.transform is None else self.transform.cpu().float().numpy().tobytes()
-        cached = None if self.approximations is None else self.approximations.key
-        return key_of("learner", asdict(self.settings), hashlib.sha256(matrix).hexdigest(), cached)
+        return key_of("learner", asdict(self.settings), hashlib.sha256(matrix).hexdigest())
 
     def infer(self, word: str, contexts: Sequence[str] = ()) -> Inferred:
         """The vector of a word from sentences that contain it, or from its spelling if there are none."""
@@ -229,13 +230,11 @@ class WordLearner:
         self, words: Sequence[str], reading: Tensor, counts: np.ndarray, engine: Engine | None = None
     ) -> tuple[Tensor, Tensor]:
         """Vectors, and the share of the readings in each (:func:`weigh`). *Shapes:* (words, dim), (words,)"""
-        settings = self.settings
-        wanted = np.where(counts > 0, settings.pieces, settings.pieces_alone) > 0
-        pieces = approximations(self.lm, self.known, words, wanted, self.approximations, engine)
         contexts = torch.from_numpy(counts).to(self.lm.device)
-        spelling = _spelling(self.lm, settings.temperature)
-        evidence = Evidence(reading, contexts, *spelling.of(words), pieces)
-        return weigh(evidence, self.known, settings, self.transform)
+        spelling = _spelling(self.lm, self.settings.temperature).of(words)
+        evidence = Evidence(reading, contexts, *spelling, self.known.mean.repeat(len(words), 1))
+        how = self.known, self.settings, self.transform
+        return weigh(with_pieces(self.lm, words, evidence, *how, engine), *how)
 
 
 @lru_cache(maxsize=1)  # learners of one model that differ in other settings share it

@@ -21,6 +21,7 @@ from rarewords.vectors import WordVectors
 
 _WORDS_PER_BATCH = 64  # on a CPU, where larger batches are no faster
 _TOKENS_PER_BATCH = 16384  # on a GPU: enough to keep it busy, whatever its memory
+_STEPS_TO_CONDENSE = 100
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,6 @@ def approximate(
     recipe: dict[str, object] = {"fingerprint": lm.fingerprint, "method": method}
     if method == "ota":
         recipe["ota"] = settings.to_dict()
-    kept = stages if method == "ota" else None
     rows, names = batches(lm, pieces, words_per_batch), list(pieces_of)
     texts = [" ".join(sentences.get(name, ())) for name in names] if sentences else None
     begin = None if start is None else [start.get(name) for name in names]
@@ -107,19 +107,65 @@ def approximate(
         )
         for part in rows
     ]
-    searched = method == "ota" and settings.newton and any(len(word) > 1 for word in pieces)
-    bent = kept_curvature(lm, settings) if searched else None
-    task = partial(_part_vectors, lm, settings, method, kept, recipe, bent)
+    kept = stages if method == "ota" else None
+    matrix, resumed = _computed(lm, settings, method, recipe, rows, parts, kept, engine)
+    return Approximation(WordVectors(pieces_of, matrix, {"model": lm.name, **recipe}), tuple(notes), resumed)
+
+
+def condense(
+    lm: LanguageModel,
+    words: Sequence[str],
+    vectors: np.ndarray,
+    settings: OtaSettings | None = None,
+    *,
+    engine: Engine | None = None,
+) -> np.ndarray:
+    """One vector for each word, which acts in the model as ``word / <vector>`` does.
+
+    :param words: a word may come more than once; one that is too long keeps its vector.
+    :param vectors: what stands behind the slash, and where the search begins. *Shape:* (words, dim)
+    :return: *Shape:* (words, dim)
+    """
+    settings = settings or OtaSettings(steps=_STEPS_TO_CONDENSE)
+    room = lm.max_length - len(Frame.of(lm, settings.frame).around) - len(lm.tokens.slash) - 1
+    pieces = lm.tokens.pieces_of(words)
+    chosen = [row for row, own in enumerate(pieces) if 0 < len(own) <= room]
+    rows = batches(lm, [pieces[row] for row in chosen])
+    parts = []
+    for part in rows:
+        own = [chosen[row] for row in part]
+        begin: list[np.ndarray | None] = list(vectors[own])
+        parts.append(_Part([pieces[row] for row in own], None, begin, vectors[own]))
+    result = np.array(vectors, np.float32)
+    result[chosen], _ = _computed(lm, settings, "ota", None, rows, parts, None, engine)
+    return result
+
+
+def _computed(
+    lm: LanguageModel,
+    settings: OtaSettings,
+    method: str,
+    recipe: object,
+    rows: list[list[int]],
+    parts: list["_Part"],
+    stages: Stages | None,
+    engine: Engine | None,
+) -> tuple[np.ndarray, int]:
+    """The vectors of all parts, and how many an earlier run had made. *Shape:* (words, dim)"""
+    searched = any(len(part.pieces[0]) > 1 or part.behind is not None for part in parts)
+    bent = kept_curvature(lm, settings) if method == "ota" and settings.newton and searched else None
+    task = partial(_part_vectors, lm, settings, method, stages, recipe, bent)
     done = engine.map(task, parts) if engine else enumerate(in_threads(task, parts, lm.device.type))
-    matrix, resumed = np.zeros((len(pieces), lm.dim), np.float32), 0
-    with progress("Approximating", total=len(pieces), unit="words") as bar:
+    words = sum(map(len, rows))
+    matrix, resumed = np.zeros((words, lm.dim), np.float32), 0
+    with progress("Approximating", total=words, unit="words") as bar:
         for number, (vectors, reused) in done:
             matrix[rows[number]] = vectors
             resumed += len(vectors) if reused else 0
             bar.advance(len(vectors))
     if resumed:
-        message(f"An earlier run had finished {resumed:,} of {len(pieces):,} words")
-    return Approximation(WordVectors(pieces_of, matrix, {"model": lm.name, **recipe}), tuple(notes), resumed)
+        message(f"An earlier run had finished {resumed:,} of {words:,} words")
+    return matrix, resumed
 
 
 def batches(
@@ -144,11 +190,12 @@ def batches(
 
 @dataclass(frozen=True)
 class _Part:
-    """A batch of words: their pieces, their sentences and where to begin, if these were given."""
+    """A batch of words: their pieces; their sentences, where to begin and what to condense, if given."""
 
     pieces: list[list[int]]
     texts: list[str] | None
     start: list[np.ndarray | None] | None
+    behind: np.ndarray | None = None
 
 
 def _part_vectors(
@@ -177,12 +224,13 @@ def _part_vectors(
 def _compute(
     lm: LanguageModel, settings: OtaSettings, method: str, curvature: np.ndarray | None, part: _Part
 ) -> Tensor:
-    if method != "ota" or len(part.pieces[0]) == 1:
+    if method != "ota" or (len(part.pieces[0]) == 1 and part.behind is None):
         method = "avg" if method == "ota" else method  # of one piece: its own embedding
         return baseline(lm, torch.tensor(part.pieces, device=lm.device), method)
     frame = part.texts and Sentences.around_words(lm, part.texts, part.pieces, settings.seed)
     approximator = Approximator(lm, settings, frame or None, curvature)
-    batch = approximator.batch(part.pieces)
+    behind = None if part.behind is None else torch.from_numpy(part.behind).to(lm.device)
+    batch = approximator.batch(part.pieces, behind)
     begin = approximator.start(batch.pieces)
     for row, one in enumerate(part.start or ()):
         if one is not None:

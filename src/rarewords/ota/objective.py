@@ -5,9 +5,11 @@ For a word with pieces ``w`` in a context ``(l, r)``, and one vector ``v`` in th
     d(v | l, r) = sum over layers k and positions i of l and r  || h_i^k(l; w; r) - h_i^k(l; v; r) ||^2
 
 The word itself is cut out of both sequences, so a token right of it is compared with itself although it has
-moved. ``balanced`` divides the sum of each layer by the mean square of the numbers in h^k(l; w; r), so that
-layers with large states do not decide alone; the paper does not. In a causal LM the states of l are the same
-with v, so only those behind the word count, which is what token distillation compares.
+moved. In the place of w there may be the pieces, a slash and a vector; then v *condenses* them, and does
+alone what ``word / <vector>`` does in the model. ``balanced`` divides the sum of each layer by the mean
+square of the numbers in h^k(l; w; r), so that layers with large states do not decide alone; the paper does
+not. In a causal LM the states of l are the same with v, so only those behind the word count, which is what
+token distillation compares.
 
 The baselines need no search: the embedding of the first piece, of the last, or their mean.
 """
@@ -30,17 +32,19 @@ class Batch:
 
     :param pieces: token ids. *Shape:* (words, pieces)
     :param keys: the numbers that their contexts are drawn by. *Shape:* (words,)
+    :param behind: vectors that stand behind the pieces and a slash. *Shape:* (words, dim)
     """
 
     pieces: Tensor
     keys: Tensor
+    behind: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.pieces)
 
     def part(self, rows: slice) -> "Batch":
         """Some of the words."""
-        return Batch(self.pieces[rows], self.keys[rows])
+        return Batch(self.pieces[rows], self.keys[rows], None if self.behind is None else self.behind[rows])
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,13 @@ class Objective:
 
         :return: *Shape:* (layers, words, places, hidden)
         """
-        sequences = self.frame.sequences(batch.pieces, batch.keys, context)
-        return self._around(self.lm.embed(sequences), batch.pieces.shape[1])
+        pieces, slots = batch.pieces, None
+        if batch.behind is not None:
+            more = torch.tensor([*self.lm.tokens.slash, 0], device=pieces.device)
+            pieces = torch.cat([pieces, more.repeat(len(batch), 1)], dim=1)
+            slots = torch.full((len(batch),), self.frame.left + pieces.shape[1] - 1, device=pieces.device)
+        sequences = self.frame.sequences(pieces, batch.keys, context)
+        return self._around(self.lm.embed(sequences, slots, batch.behind), pieces.shape[1])
 
     def states(self, vectors: Tensor, keys: Tensor, context: int) -> Tensor:
         """h(l; v; r): hidden states around one vector per word; gradients flow to ``vectors``.

@@ -5,6 +5,7 @@ No number of one word enters another's, so the batch does not change a word's ve
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -60,9 +61,9 @@ class Approximator:
         embeddings = self.objective.lm.embeddings.float()
         return self.settings.rate * float((embeddings - embeddings.mean(0)).norm(dim=1).mean())
 
-    def batch(self, pieces: Sequence[Sequence[int]]) -> Batch:
+    def batch(self, pieces: Sequence[Sequence[int]], behind: Tensor | None = None) -> Batch:
         """Words with the same number of pieces, on the model's device."""
-        return _batch(self.objective.lm, pieces, self.settings.seed)
+        return replace(_batch(self.objective.lm, pieces, self.settings.seed), behind=behind)
 
     def start(self, pieces: Tensor) -> Tensor:
         """Where the search begins. *Shape:* (words, pieces) -> (words, dim)"""

@@ -63,8 +63,7 @@ class BeyondPart(Part):
 def _vectors(experiment: Experiment) -> WordVectors:
     contexts, learner = experiment.settings.sample.contexts, experiment.learner
     if not experiment.settings.sample.whole:
-        # A sample saves time. The full run leaves approximations to the learner, as for any user of it.
-        learner = learner.with_approximations(experiment.approximations)
+        learner = learner.with_settings(pieces_alone=0.0)  # a sample saves time
 
     def make(folder: Path, work: Path) -> None:
         with tf32():
