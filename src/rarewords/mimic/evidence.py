@@ -44,7 +44,7 @@ class Inferred:
     """The vector of one word and what it was made from.
 
     :param vector: *Shape:* (dim,)
-    :param context_share: the share of the contexts in the vector; the rest is spelling and pieces.
+    :param context_share: the share of the contexts in the vector; the rest is spelling.
     :param weights: how much each context counts; they add up to one.
     """
 
@@ -95,7 +95,8 @@ def weigh(
     spelling, pieces = known.directions(evidence.spelling), known.directions(evidence.pieces)
     summed = weights[:, 0:1] * moved + weights[:, 1:2] * spelling + weights[:, 2:3] * pieces
     nothing = ~read_any & (evidence.resemblance < _LEAST_RESEMBLANCE)
-    share = torch.where(nothing, float("nan"), weights[:, 0] / weights.sum(dim=1))
+    # What is condensed consists of readings and spelling as well, so it does not change their shares.
+    share = torch.where(nothing, float("nan"), weights[:, 0] / weights[:, :2].sum(dim=1))
     return known.at(summed, settings.scale), share
 
 
