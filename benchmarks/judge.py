@@ -4,6 +4,7 @@
     PYTHONPATH=src python benchmarks/judge.py fit --fit FILES --test FILES
     PYTHONPATH=src python benchmarks/judge.py cells FILES
     PYTHONPATH=src python benchmarks/judge.py approach FILES
+    PYTHONPATH=src python benchmarks/judge.py thresholds FILES
 
 `collect` takes keywords of WNLaMPro that the model splits and the store has (rare, medium and frequent in
 turn), learns each from at most 4, 8, 16 or 32 contexts, judges it as `teach` does, and asks WNLaMPro with its
@@ -13,7 +14,7 @@ logistic rule on some of these files and reports, for each other file, the area 
 of the change (words that do not change count neither way), beside the held-out gain alone and the true score
 with pieces, and what the taught words gain and lose. `cells` shows that for each relation and frequency, with
 the rule that ships. `approach` shows the change of words by how much nearer the answers about them come to
-their vectors.
+their vectors; `thresholds`, what the judge would let through if it asked for a higher probability.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ _AT_ONCE = 48
 _PENALTY = 3.0  # of the squared weights of signs in units of their deviation
 _SAME = 1e-9
 _RIGHT = 1 / 3  # the mean reciprocal rank below which the pieces answer wrongly
+_THRESHOLDS = (WORSE, 0.8, 0.85)
 _APPROACHES = ((-1, 0), (0, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 1))
 
 
@@ -64,7 +66,7 @@ def main() -> None:
     fitting.add_argument("--fit", type=Path, nargs="+", required=True)
     fitting.add_argument("--test", type=Path, nargs="*", default=[])
     fitting.set_defaults(run=fit)
-    for name, shown in (("cells", cells), ("approach", approach)):
+    for name, shown in (("cells", cells), ("approach", approach), ("thresholds", thresholds)):
         showing = commands.add_parser(name)
         showing.add_argument("files", type=Path, nargs="+")
         showing.set_defaults(run=shown)
@@ -199,6 +201,21 @@ def approach(chosen: argparse.Namespace) -> None:
         rows.append([path.stem, *cells])
     heads = [f"{low:.2f} to {high:.2f}" for low, high in _APPROACHES]
     print(markdown_table(["change of the MRR (words)", *heads], rows))
+
+
+def thresholds(chosen: argparse.Namespace) -> None:
+    rows = []
+    for path in chosen.files:
+        lines = read(path)
+        chance, change, wrong = as_shipped(lines), changes(lines), scores(lines)[0] < _RIGHT
+        allowed = [taught(lines, chance) & (chance >= least) for least in _THRESHOLDS]
+        cells = [f"{100 * np.mean(change[one] >= -_SAME):.0f} % of {one.sum()}" for one in (*allowed, wrong)]
+        shares = [f"{100 * one[wrong].mean():.0f} %" for one in allowed]
+        rows.append([path.stem, *cells[:-1], *shares, cells[-1]])
+    heads = [
+        f"{what} p ≥ {least}" for what in ("do not lose,", "wrong ones taught,") for least in _THRESHOLDS
+    ]
+    print(markdown_table(["words", *heads, "do not lose, all wrong ones"], rows))
 
 
 def values(lines: list[dict[str, Any]]) -> np.ndarray:
