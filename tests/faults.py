@@ -156,13 +156,28 @@ def killed_then_resumed(name, bench, folder, whole, moment):
     task = Task(name, bench, folder)
     first = task.run_until(moment * whole.seconds)
     assert first.code in (0, -signal.SIGKILL), first.said
+    _resumed(task, whole)
+    return first.code != 0
+
+
+def killed_while_replacing(name, bench, folder, whole):
+    """Kill a command as soon as the folder that it replaces is set aside; the same command then ends well."""
+    task = Task(name, bench, folder)
+    process = task.start()
+    while process.is_alive() and not any(folder.glob(".*.old")):
+        pass
+    process.kill()
+    task.end(process)
+    _resumed(task, whole)
+
+
+def _resumed(task, whole):
     again = task.run()
     # Killed after its last step, it has nothing left to do: it says that the output exists.
     done = again.code == 2 and "exists and is not empty" in again.said
     assert again.code == 0 or done, again.said
     assert task.made == whole.made
     assert not task.left
-    return first.code != 0
 
 
 def two_at_once(name, bench, folder, whole):

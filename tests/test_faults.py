@@ -25,6 +25,11 @@ def test_killed_at_random_moments(bench, whole, tmp_path, name):
         faults.killed_then_resumed(name, bench, tmp_path / str(number), whole[name], moment)
 
 
+def test_killed_while_it_replaces_a_store(bench, whole, tmp_path):
+    for number in range(4):
+        faults.killed_while_replacing("corpus add", bench, tmp_path / str(number), whole["corpus add"])
+
+
 @pytest.mark.parametrize("name", CHEAP)
 def test_two_processes_on_one_output(bench, whole, tmp_path, name):
     faults.two_at_once(name, bench, tmp_path / "both", whole[name])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rarewords.errors import InputError
-from rarewords.stages import Stages, key_of, require_free, work_beside
+from rarewords.stages import Stages, key_of, put_back, require_free, work_beside
 
 
 def test_a_piece_is_made_once_for_each_key(tmp_path):
@@ -87,6 +87,22 @@ def test_an_output_that_is_not_free_is_refused_and_stale_work_removed(tmp_path):
     assert not (tmp_path / ".taught.work").exists()
     with pytest.raises(InputError, match="is a file"):
         require_free(out / "config.json")
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_folder_that_a_killed_run_was_replacing_comes_back(tmp_path, in_place):
+    out, aside = tmp_path / "store", tmp_path / ".store.abcdefgh.old"
+    (aside / "old").mkdir(parents=True)
+    (aside / "old" / "text").write_text("old")
+    (tmp_path / ".store.abcdefgh.part").mkdir()
+    if in_place:  # the new one is there, and the old one was being removed
+        out.mkdir()
+        (out / "text").write_text("new")
+    put_back(out)
+    assert (out / "text").read_text() == ("new" if in_place else "old")
+    with work_beside(out):
+        pass
+    assert list(tmp_path.iterdir()) == [out]
 
 
 def _interrupted():

@@ -125,8 +125,7 @@ class Stages:
     def _make(
         self, name: str, title: str, recipe: Mapping[str, Any], make: Callable[[Path, Path], None]
     ) -> None:
-        for left in self.path.glob(f".{name}.*.part"):  # half-written by a run that was killed
-            shutil.rmtree(left, ignore_errors=True)
+        _clear_up(self.path / name)
         work = self.path / f".{name}.work"
         resumed = work.is_dir()
         message(f"{title}: {'resuming' if resumed else 'starting'}")
@@ -157,8 +156,7 @@ def work_beside(out: Path, *, keep: bool = False) -> Iterator[Stages]:
         lock.acquire(timeout=0)
     except Timeout:
         raise InputError(f"another process is writing {out}; wait for it or choose another output") from None
-    for left in out.absolute().parent.glob(f".{escape(out.name)}.????????.part"):  # a killed run's
-        shutil.rmtree(left, ignore_errors=True)
+    _clear_up(out)
     done = False
     try:
         yield Stages(folder)
@@ -183,6 +181,25 @@ def require_free(out: Path) -> None:
         with suppress(Timeout), FileLock(work / _LOCK).acquire(timeout=0):
             shutil.rmtree(work, ignore_errors=True)
     require_folder(out, empty=True)
+
+
+def put_back(out: Path) -> None:
+    """Put back a folder that a run was replacing when it was killed."""
+    if not out.exists() and any(_left_by_a_kill(out, "old")):
+        with work_beside(out, keep=True):
+            for left in _left_by_a_kill(out, "old"):
+                (left / "old").replace(out)
+
+
+def _clear_up(out: Path) -> None:
+    """Remove what a killed run has left: a half-written folder, and one that it had replaced."""
+    for ending in ("part", "old") if out.exists() else ("part",):
+        for left in _left_by_a_kill(out, ending):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _left_by_a_kill(out: Path, ending: str) -> Iterator[Path]:
+    return out.absolute().parent.glob(f".{escape(out.name)}.????????.{ending}")
 
 
 def _work_folder(out: Path) -> Path:

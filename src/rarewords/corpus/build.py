@@ -22,7 +22,7 @@ from rarewords.engine import Engine, engine_for
 from rarewords.errors import InputError
 from rarewords.files import write_json
 from rarewords.progress import message, progress
-from rarewords.stages import key_of, require_free, work_beside
+from rarewords.stages import key_of, put_back, require_free, work_beside
 
 
 def build(
@@ -66,6 +66,7 @@ def add_text(
 
     The result is the same, byte for byte, as that of building from all text at once.
     """
+    put_back(Path(store))
     path = Store.open(store).path
     with work_beside(path) as stages, engine_for(engine, workers) as runner:
         old = Store.open(path)  # nobody else changes it from now on
