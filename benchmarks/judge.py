@@ -5,6 +5,7 @@
     PYTHONPATH=src python benchmarks/judge.py cells FILES
     PYTHONPATH=src python benchmarks/judge.py approach FILES
     PYTHONPATH=src python benchmarks/judge.py thresholds FILES
+    PYTHONPATH=src python benchmarks/judge.py noise FILES
 
 `collect` takes keywords of WNLaMPro that the model splits and the store has (rare, medium and frequent in
 turn), learns each from at most 4, 8, 16 or 32 contexts, judges it as `teach` does, and asks WNLaMPro with its
@@ -14,7 +15,9 @@ logistic rule on some of these files and reports, for each other file, the area 
 of the change (words that do not change count neither way), beside the held-out gain alone and the true score
 with pieces, and what the taught words gain and lose. `cells` shows that for each relation and frequency, with
 the rule that ships. `approach` shows the change of words by how much nearer the answers about them come to
-their vectors; `thresholds`, what the judge would let through if it asked for a higher probability.
+their vectors; `thresholds`, what the judge would let through if it asked for a higher probability; `noise`,
+how well the true change of one entry of a word predicts the change of its other entry, beside the rule, and
+how many of the taught words lose more than a little.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import argparse
 import json
 import zlib
 from dataclasses import asdict, astuple, fields
+from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -49,6 +53,7 @@ _PENALTY = 3.0  # of the squared weights of signs in units of their deviation
 _SAME = 1e-9
 _RIGHT = 1 / 3  # the mean reciprocal rank below which the pieces answer wrongly
 _THRESHOLDS = (WORSE, 0.8, 0.85)
+_LITTLE = (0.0, 0.02, 0.05)  # losses of the mean reciprocal rank
 _APPROACHES = ((-1, 0), (0, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 1))
 
 
@@ -66,7 +71,12 @@ def main() -> None:
     fitting.add_argument("--fit", type=Path, nargs="+", required=True)
     fitting.add_argument("--test", type=Path, nargs="*", default=[])
     fitting.set_defaults(run=fit)
-    for name, shown in (("cells", cells), ("approach", approach), ("thresholds", thresholds)):
+    for name, shown in (
+        ("cells", cells),
+        ("approach", approach),
+        ("thresholds", thresholds),
+        ("noise", noise),
+    ):
         showing = commands.add_parser(name)
         showing.add_argument("files", type=Path, nargs="+")
         showing.set_defaults(run=shown)
@@ -216,6 +226,30 @@ def thresholds(chosen: argparse.Namespace) -> None:
         f"{what} p ≥ {least}" for what in ("do not lose,", "wrong ones taught,") for least in _THRESHOLDS
     ]
     print(markdown_table(["words", *heads, "do not lose, all wrong ones"], rows))
+
+
+def noise(chosen: argparse.Namespace) -> None:
+    rows = []
+    for path in chosen.files:
+        lines = read(path)
+        chance, change = as_shipped(lines), changes(lines)
+        pairs = np.array(
+            [
+                (chance[row], own, sibling)
+                for row, line in enumerate(lines)
+                if len(line["entries"]) == 2
+                for own, sibling in permutations([after - before for _, before, after in line["entries"]])
+            ]
+        )
+        moved = pairs[np.abs(pairs[:, 1]) > _SAME]
+        areas = [figure(area(moved[:, column], moved[:, 1] > 0)) for column in (0, 2)]
+        related = figure(np.corrcoef(pairs[:, 1], pairs[:, 2])[0, 1])
+        own = change[taught(lines, chance)]
+        kept = [f"{100 * np.mean(own >= -loss - _SAME):.0f} %" for loss in _LITTLE]
+        rows.append([path.stem, str(len(pairs) // 2), *areas, related, *kept])
+    heads = ["words", "with two entries", "AUC rule", "AUC the other entry's change", "correlation"]
+    heads += [f"of the taught lose at most {loss}" for loss in _LITTLE]
+    print(markdown_table(heads, rows))
 
 
 def values(lines: list[dict[str, Any]]) -> np.ndarray:
