@@ -6,6 +6,9 @@ from importlib.resources import files
 import pytest
 from docs.making.commands import command_tree, walk
 
+from rarewords.corpus.settings import CorpusSettings
+from rarewords.ota.settings import OtaSettings
+from rarewords.teaching.settings import TeachSettings
 from tests.cli.run import rarewords
 
 _MOST, _MOST_COMMON = 13, 8
@@ -30,6 +33,15 @@ def test_flags_take_no_value():
         assert "--help" in shown
         assert "<bool>" not in shown
         assert "BOOL" not in shown
+
+
+def test_the_help_names_the_defaults_of_the_settings():
+    table = tomllib.loads((files("rarewords") / "cli" / "options.toml").read_text("utf-8"))
+    teach, fast, paper = TeachSettings(), OtaSettings(), OtaSettings.preset("paper")
+    assert f"({teach.min_count})" in table["teach"]["min_count"]["help"]
+    assert f"({teach.top})" in table["teach"]["top"]["help"]
+    assert f"({CorpusSettings().contexts})" in table["corpus build"]["contexts"]["help"]
+    assert f"`fast` takes {fast.steps}, `paper` {paper.steps}." in table["ota"]["steps"]["help"]
 
 
 def test_the_table_of_options_has_no_line_that_no_command_uses():
