@@ -4,6 +4,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 
 from rarewords import InputError
 from rarewords.report.figures import draw_heat_map, draw_methods, heat_map
@@ -41,3 +42,15 @@ def test_figures_are_written_the_same_each_time(tmp_path):
         draw_heat_map(made("a"), tmp_path / "heat.jpeg")
     with pytest.raises(InputError, match="unknown metric"):
         draw_methods([made("a")], tmp_path / "x", metric="f1")
+
+
+def test_a_figure_that_fails_is_not_kept_in_memory(tmp_path):
+    with pytest.raises(InputError, match="no entries of the relation corruption"):
+        draw_methods([made("a")], tmp_path / "x", relation="corruption")
+    assert not pyplot.get_fignums()
+
+
+def test_a_relation_may_be_named_as_in_the_paper(tmp_path):
+    (short,) = draw_heat_map(made("a"), tmp_path / "short.svg", relation="coh+")
+    (full,) = draw_heat_map(made("a"), tmp_path / "full.svg", relation="cohyponym")
+    assert short.read_bytes() == full.read_bytes()

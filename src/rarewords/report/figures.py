@@ -26,14 +26,14 @@ MARKS = ("o", "^", "s", "D", "v", "P", "X")
 class HeatMap:
     """Ranks by how often the keyword occurs.
 
-    :param cells: the number of entries. *Shape:* (rank intervals, count intervals)
     :param counts: upper ends of the count intervals; None for the last, which has none.
     :param ranks: upper ends of the rank intervals, likewise.
+    :param cells: the number of entries. *Shape:* (rank intervals, count intervals)
     """
 
-    cells: tuple[tuple[int, ...], ...]
     counts: tuple[float | None, ...]
     ranks: tuple[float | None, ...]
+    cells: tuple[tuple[int, ...], ...]
 
     @property
     def shares(self) -> np.ndarray:
@@ -60,39 +60,40 @@ def heat_map(result: ProbeResult, relation: str = "cohyponym") -> HeatMap:
     cells = np.zeros((rows, columns), dtype=int)
     np.add.at(cells, (row, column), 1)
     return HeatMap(
-        tuple(map(tuple, cells.tolist())),
         (*(float(2**power) for power in range(columns - 1)), None),
         (*(float(min(2**power, result.depth)) for power in range(rows - 1)), None),
+        tuple(map(tuple, cells.tolist())),
     )
 
 
 def draw_heat_map(result: ProbeResult, path: str | Path, *, relation: str = "cohyponym") -> list[Path]:
     """Draw the heat map as PNG and SVG, or as the format of the path's ending; return the files."""
-    return draw_shares(heat_map(result, relation), f"{result.label}, {relation_title(relation)}", path)
+    title = f"{result.label}, {relation_title(_relation(relation))}"
+    return draw_shares(heat_map(result, relation), title, path)
 
 
 def draw_shares(table: HeatMap, title: str, path: str | Path) -> list[Path]:
     """Draw a heat map that :func:`heat_map` made."""
+    shares = table.shares
+    counts = [f"$2^{{{math.log2(end):.0f}}}$" if end else "∞" for end in table.counts]
+    ranks = [f"{end:.0f}" if end else "beyond" for end in table.ranks]
     with drawn(path, (5.6, 3.9)) as (figure, axes):
-        shares = np.ma.masked_invalid(table.shares)
-        image = axes.imshow(shares, origin="lower", aspect="auto", cmap=_greys(), vmin=0)
-        axes.set_xticks(
-            range(len(table.counts)),
-            [f"$2^{{{math.log2(end):.0f}}}$" if end else "∞" for end in table.counts],
+        image = axes.imshow(
+            np.ma.masked_invalid(shares), origin="lower", aspect="auto", cmap=_greys(), vmin=0
         )
-        axes.set_yticks(range(len(table.ranks)), [f"{end:.0f}" if end else "beyond" for end in table.ranks])
+        axes.set_xticks(range(len(counts)), counts)
+        axes.set_yticks(range(len(ranks)), ranks)
         axes.set_xlabel("Occurrences of the word, up to")
         axes.set_ylabel("Rank of the best target, up to")
         axes.set_title(title, loc="left", fontsize=10)
         axes.tick_params(length=2)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(True)
+        axes.spines[["top", "right"]].set_visible(True)
         bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
         bar.set_label("Share of the column's words")
         bar.outline.set_linewidth(0.6)
-        for column in np.flatnonzero(~np.isnan(table.shares).any(axis=0)).tolist():
+        for column in np.flatnonzero(~np.isnan(shares).any(axis=0)).tolist():
             # A dot on the most probable interval guides the eye.
-            axes.plot(column, table.shares[:, column].argmax(), ".", color="#c8553d", markersize=4)
+            axes.plot(column, shares[:, column].argmax(), ".", color="#c8553d", markersize=4)
     return figure_files(path)
 
 
@@ -157,20 +158,17 @@ def drawn(path: str | Path, size: tuple[float, float], panels: int = 1) -> Itera
     :param size: width and height in inches.
     :param panels: side by side, on one scale.
     """
-    import matplotlib  # takes most of a second
-
-    matplotlib.use("Agg", force=False)  # needs no screen
-    from matplotlib import pyplot
+    from matplotlib import style  # takes most of a second
+    from matplotlib.figure import Figure  # without pyplot, which would need a screen and keep the figure
 
     targets = figure_files(path)
-    with pyplot.style.context(Path(__file__).with_suffix(".mplstyle")):
-        figure, axes = pyplot.subplots(1, panels, figsize=size, sharey=True, layout="constrained")
-        yield figure, axes
+    with style.context(Path(__file__).with_suffix(".mplstyle")):
+        figure = Figure(size, layout="constrained")
+        yield figure, figure.subplots(1, panels, sharey=True)
         for target in targets:
             metadata = {"Date": None} if target.suffix == ".svg" else {"Software": None}
             with whole_file(target) as temporary:
                 figure.savefig(temporary, format=target.suffix[1:], dpi=200, metadata=metadata)
-        pyplot.close(figure)
 
 
 def figure_files(path: str | Path) -> list[Path]:

@@ -56,10 +56,8 @@ def difference_table(comparison: Comparison) -> str:
     rows = []
     for cell in comparison.cells:
         for label, found in zip(comparison.labels[1:], cell.differences["mrr"], strict=True):
-            interval, wins = (
-                f"{signed(found.low)} … {signed(found.high)}",
-                f"{found.wins:,} / {found.losses:,}",
-            )
+            interval = f"{signed(found.low)} … {signed(found.high)}"
+            wins = f"{found.wins:,} / {found.losses:,}"
             p = f"{found.p_value:.3f}" if found.p_value >= 0.001 else "<0.001"
             about = [relation_title(cell.relation), cell.band, label]
             rows.append([*about, signed(found.mean), interval, wins, p])
@@ -79,9 +77,8 @@ def answers_table(results: Sequence[ProbeResult], words: Collection[str]) -> str
             rows.append([word, relation_title(relation), result.label, result.answers[i], rank])
     if not rows:
         raise InputError("none of the words was asked; choose keywords of the data set")
-    return markdown_table(
-        ["word", "relation", "result", "best question and first answers", "rank"], rows, left=4
-    )
+    header = ["word", "relation", "result", "best question and first answers", "rank"]
+    return markdown_table(header, rows, left=4)
 
 
 def sizes_table(dataset: Dataset, bounds: FrequencyBounds | None = None) -> str:

@@ -20,41 +20,30 @@ _SURE = 0.95
 
 
 @dataclass(frozen=True)
-class HeatMapPart(Part):
-    """The heat map's columns.
+class HeatMapPart(HeatMap, Part):
+    """The heat map of cohyponym+ with the model's own pieces.
 
-    :param counts: upper ends of the intervals of counts; None for the last, which has none.
-    :param ranks: upper ends of the intervals of ranks, likewise.
-    :param cells: number of entries. *Shape:* (ranks, counts)
     :param correlation: Spearman's coefficient of count and rank, and its p-value.
     """
 
     name = "heatmap"
     title = "Ranks by the number of occurrences"
 
-    counts: tuple[float | None, ...]
-    ranks: tuple[float | None, ...]
-    cells: tuple[tuple[int, ...], ...]
     correlation: tuple[float, ...]
 
     @classmethod
     def run(cls, experiment: Experiment, _: Path) -> Self:
-        """Ranks of cohyponym+ with the model's own pieces, in intervals that double."""
         from scipy.stats import spearmanr  # takes a second to import
 
-        pieces = experiment.pieces
-        found = heat_map(pieces)
-        chosen = pieces.chosen("cohyponym")
-        counts = pieces.count[chosen]
-        ranks = np.where(pieces.rank[chosen] > 0, pieces.rank[chosen], HEAT_MAP_DEPTH + 1)
-        test = spearmanr(counts, ranks)
+        found = heat_map(experiment.pieces)
+        entries = experiment.pieces.restrict(experiment.pieces.chosen("cohyponym"))
+        ranks = np.where(entries.rank > 0, entries.rank, HEAT_MAP_DEPTH + 1)
+        test = spearmanr(entries.count, ranks)
         correlation = float(test.statistic), float(test.pvalue)
         return cls(found.counts, found.ranks, found.cells, correlation)
 
     def markdown(self, figures: Path) -> str:
-        """The heat map."""
-        table = HeatMap(self.cells, self.counts, self.ranks)
-        draw_shares(table, f"pieces, {relation_title('cohyponym')}", figures / "heatmap.svg")
+        draw_shares(self, f"pieces, {relation_title('cohyponym')}", figures / "heatmap.svg")
         return paragraphs(self.said("text", depth=HEAT_MAP_DEPTH), picture("heatmap", self.said("picture")))
 
     def claims(self) -> Sequence[Claim]:
@@ -71,10 +60,9 @@ class HeatMapPart(Part):
             sure = float(far[drawn].mean())
             text = f"up to {count:,.0f}: most probable ranks {self._interval(best)} (beyond 64 in {sure:.0%})"
             checks.append(Check(text, bool(far[best]) and sure >= _SURE))
-        frequent = cells[:, [end is None or end > published.HEAT_MAP_COUNT for end in self.counts]].sum(
-            axis=1
-        )
+        above = [end is None or end > published.HEAT_MAP_COUNT for end in self.counts]
         near = np.array([end is not None and end <= published.HEAT_MAP_RANK for end in self.ranks])
+        frequent = cells[:, above].sum(axis=1)
         test, (rho, p) = SignTest(int(frequent[near].sum()), int(frequent[~near].sum())), self.correlation
         total = test.wins + test.losses
         text = f"{test.wins / max(total, 1):.0%} of {total:,} words rank up to 16, {p_text(test.p)}"
@@ -86,9 +74,8 @@ class HeatMapPart(Part):
         ]
 
     def reasons(self, facts: Facts) -> Sequence[str]:
-        """Counts of another corpus move the columns."""
-        moved = math.log2(max(facts.corpus_factor, 1.0))
-        return [self.said("reason", facts=facts, moved=moved)]
+        # Counts of another corpus move the columns.
+        return [self.said("reason", facts=facts, moved=math.log2(max(facts.corpus_factor, 1.0)))]
 
     def _interval(self, row: int) -> str:
         end, below = self.ranks[row], (self.ranks[row - 1] or 0) if row else 0
