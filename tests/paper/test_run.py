@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 
-from rarewords import InputError, WordVectors
+from rarewords import InputError, WordLearner, WordVectors
 from rarewords.engine import engine_for
 from rarewords.files import to_json
 from rarewords.paper import published
@@ -144,14 +144,15 @@ def test_cached_targets_are_used(done, lm, store, settings, tmp_path):
     ready = WordVectors.load(stage / "vectors.safetensors")
     given = ready.subset(list(ready.words)[1:])
     entries = sample_dataset(Dataset.load(), settings)
-    made = Experiment(lm, store, entries, settings, Stages(tmp_path), given).approximations
+    inputs = lm, store, entries, settings, Stages(tmp_path), WordLearner.for_model(lm)
+    made = Experiment(*inputs, given).approximations
     assert set(made.words) == set(ready.words)
     (stage,) = tmp_path.glob("one-token-approximation-*")
     assert list(WordVectors.load(stage / "vectors.safetensors")) == [ready.words[0]]
     np.testing.assert_allclose(made[ready.words[0]], ready[ready.words[0]], atol=1e-5)
     other = WordVectors(["kumquat"], np.ones((1, lm.dim), np.float32), {"fingerprint": "0" * 16})
     with pytest.raises(InputError, match="made for another model"):
-        Experiment(lm, store, entries, settings, Stages(tmp_path), other)
+        Experiment(*inputs, other)
 
 
 def test_a_report_can_be_written_from_results_alone(done, lm, store, settings, tmp_path):

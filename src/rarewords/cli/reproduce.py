@@ -66,15 +66,14 @@ def reproduce(
             settings=settings,
             dataset=dataset,
             targets=ready,
-            learner=rarewords.WordLearner.from_pretrained(learner, lm) if learner is not None else None,
+            learner=rarewords.WordLearner.for_model(lm, learner),
             command=shlex.join(["rarewords", "reproduce", *repeated, *given]),
             engine=engine,
         )
     claims = [{"verdict": claim.verdict, **to_json(claim)} for claim in done.claims]
-    verdicts = ", ".join(f"{number} {verdict}" for verdict, number in counted(done.claims).items() if number)
     options.show(
         as_json,
         {"report": str(done.report), "claims": claims, "results": to_json(done.parts)},
         *(f"{claim.verdict:>12}  {claim.statement}" for claim in done.claims),
-        f"{done.report}: {verdicts or 'no conclusions tested'}",
+        f"{done.report}: {counted(done.claims) or 'no conclusions tested'}",
     )

@@ -1,8 +1,8 @@
 """What the experiments share: the model, the corpus, the entries, and the stages that several parts need."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -81,33 +81,30 @@ class Facts:
         return CORPUS_WORDS / max(self.corpus_words, 1)
 
 
+@dataclass(frozen=True, eq=False)
 class Experiment:
     """The shared inputs and stages of a reproduction.
 
+    :param learner: our own method.
     :param targets: cached one-token approximations; missing words are approximated.
-    :param learner: our own method; by default the learner for this model.
     """
 
-    def __init__(
-        self,
-        lm: LanguageModel,
-        store: Store,
-        dataset: Dataset,
-        settings: ReproduceSettings,
-        stages: Stages,
-        targets: WordVectors | None = None,
-        learner: WordLearner | None = None,
-    ) -> None:
-        if store.settings.lower_case != lm.lower_case:
+    lm: LanguageModel
+    store: Store
+    dataset: Dataset
+    settings: ReproduceSettings
+    stages: Stages
+    learner: WordLearner
+    targets: WordVectors | None = None
+
+    def __post_init__(self) -> None:
+        if self.store.settings.lower_case != self.lm.lower_case:
             raise InputError("the store and the model differ in lower-casing; build the store with --model")
-        check_made_for(lm, targets)
-        self.lm, self.store, self.settings, self.stages = lm, store, settings, stages
-        self.dataset, self.targets = dataset, targets
-        self.learner = learner or WordLearner.for_model(lm)
+        check_made_for(self.lm, self.targets)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled by its inputs: another process opens the experiment itself, once."""
-        given = self.lm, self.store, self.dataset, self.settings, self.stages, self.targets, self.learner
+        given = [getattr(self, field.name) for field in fields(self)]
         return _opened_once, (key_of(self.identity, str(self.stages.path)), *given)
 
     @cached_property
@@ -172,15 +169,23 @@ class Experiment:
             return ready.subset(words)
         settings = self.settings.ota()
         recipe = {**self._model, "settings": asdict(settings), "words": key_of(missing)}
-
-        def make(folder: Path, work: Path) -> None:
-            with tf32():
-                made = approximate(self.lm, missing, settings, stages=Stages(work))
-            made.vectors.save(folder / "vectors.safetensors")
-
-        folder = self.stages.folder("One-token approximation", recipe, make)
-        made = load_vectors(folder / "vectors.safetensors")
+        made = self.vectors(
+            "One-token approximation",
+            recipe,
+            lambda stages: approximate(self.lm, missing, settings, stages=stages).vectors,
+        )
         return made if ready is None else ready.subset(word for word in words if word in ready).merge(made)
+
+    def vectors(
+        self, title: str, recipe: Mapping[str, Any], make: Callable[[Stages], WordVectors]
+    ) -> WordVectors:
+        """Vectors that are made by a stage; an interrupted one resumes from its own stages."""
+
+        def save(folder: Path, work: Path) -> None:
+            with tf32():
+                make(Stages(work)).save(folder / "vectors.safetensors")
+
+        return load_vectors(self.stages.folder(title, recipe, save) / "vectors.safetensors")
 
     @cached_property
     def pieces(self) -> ProbeResult:
@@ -192,15 +197,12 @@ class Experiment:
     ) -> ProbeResult:
         """The model with one vector per keyword; entries whose keyword has none keep their answers."""
         base = self.pieces if subset == "all" else self.pieces.of_set(self.dataset, subset)
-        entries = [entry for entry in self.dataset if subset in ("all", entry.subset)]
-        if vectors is not None:
-            changed = [entry for entry in entries if entry.word.text in vectors]
-        else:
-            several = set(self._several_pieces([entry.word.text for entry in entries]))
-            changed = [entry for entry in entries if entry.word.text in several]
+        shown = set(self._several_pieces(self.keywords)) if vectors is None else vectors
+        entries = self.dataset.select(subset=subset)
+        changed = tuple(entry for entry in entries if entry.word.text in shown)
         if not changed:
             return base.restrict(base.count >= 0, label=label, method=method)
-        part = Dataset(tuple(changed), self.dataset.name)
+        part = Dataset(changed, self.dataset.name)
         return base.replaced(self._probe(part, EvalSettings(method=method), vectors, label=label))
 
     def training(self, configuration: str, seed: int) -> Training:
@@ -279,8 +281,8 @@ class Experiment:
         }
 
         def make(folder: Path, work: Path) -> None:
-            kept = Stages(work)
-            result = evaluate(self.lm, dataset, settings, vectors=vectors, label=label, stages=kept)
+            stages = Stages(work)
+            result = evaluate(self.lm, dataset, settings, vectors=vectors, label=label, stages=stages)
             result.save(folder / "result.json.gz")
 
         folder = self.stages.folder(f"Probing with {label}", recipe, make)

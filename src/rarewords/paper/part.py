@@ -2,9 +2,9 @@
 
 import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from statistics import stdev
@@ -14,12 +14,14 @@ import numpy as np
 
 from rarewords.paper.experiment import Experiment, Facts
 from rarewords.paper.published import CLAIMS
-from rarewords.probe.compare import Comparison, Difference, binomial_test, compare
+from rarewords.probe.compare import ComparedCell, Comparison, Difference, binomial_test, compare
 from rarewords.probe.result import ProbeResult
 from rarewords.report.tables import figure, markdown_table, relation_title, signed
 
 SEEN, IN_PART, NOT_SEEN, UNTESTED = VERDICTS = ("seen", "seen in part", "not seen", "not tested")
 LEVEL = 0.05
+EMPTY = "–"
+_TEXTS: dict[str, Any] = tomllib.loads((files("rarewords") / "paper" / "report.toml").read_text("utf-8"))
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,9 @@ class Claim:
             return "no entries to test it on"
         if len(self.checks) == 1:
             return self.checks[0].text
-        failed = next((check for check in self.checks if not check.holds), None)
-        held = f"{sum(check.holds for check in self.checks)} of {len(self.checks)} hold"
-        return (
-            f"{held}, for example {self.checks[0].text}" if failed is None else f"{held}; not {failed.text}"
-        )
+        failed = [check.text for check in self.checks if not check.holds]
+        held = f"{len(self.checks) - len(failed)} of {len(self.checks)} hold"
+        return f"{held}; not {failed[0]}" if failed else f"{held}, for example {self.checks[0].text}"
 
 
 @dataclass(frozen=True)
@@ -90,15 +90,13 @@ class SignTest:
 
 def p_text(p: float) -> str:
     """A p-value for a reader: ``0.0123 -> 'p = .012'``."""
-    return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".")
+    return "p < .001" if p < 0.001 else f"p = {figure(p)}"
 
 
-def counted(claims: Sequence[Claim]) -> Mapping[str, int]:
-    """The number of claims for each verdict."""
-    return {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
-
-
-EMPTY = "–"
+def counted(claims: Sequence[Claim]) -> str:
+    """How many claims have each verdict: ``3 seen, 1 not seen``."""
+    numbers = Counter(claim.verdict for claim in claims)
+    return ", ".join(f"{numbers[verdict]} {verdict}" for verdict in VERDICTS if numbers[verdict])
 
 
 class Part(ABC):
@@ -124,7 +122,7 @@ class Part(ABC):
 
     def said(self, name: str, **values: Any) -> str:
         """One of the part's texts in ``report.toml``, with its numbers."""
-        text: str = _texts()[self.name][name]
+        text: str = _TEXTS[self.name][name]
         return text.format(self=self, **values)
 
     def claims(self) -> Sequence[Claim]:
@@ -134,11 +132,6 @@ class Part(ABC):
     def reasons(self, _: Facts) -> Sequence[str]:
         """Why our figures differ from the paper's."""
         return ()
-
-
-@cache
-def _texts() -> dict[str, Any]:
-    return tomllib.loads((files("rarewords") / "paper" / "report.toml").read_text("utf-8"))
 
 
 @dataclass(frozen=True)
@@ -153,7 +146,7 @@ class OverSeeds:
         """Compare methods that have one result per seed, or one result for all seeds."""
         number = max(len(runs) for runs in methods)
         by_seed = [[runs[min(seed, len(runs) - 1)] for runs in methods] for seed in range(number)]
-        mean = compare([_mean_of(runs) for runs in methods])
+        mean = compare([_Mean.of(runs) for runs in methods])
         return cls(mean, tuple(compare(results, samples=1) for results in by_seed))  # no intervals are shown
 
     @property
@@ -169,52 +162,50 @@ class OverSeeds:
             return EMPTY
         text = figure(getattr(found.cells[method], metric).mean)
         star = "\\*" if method and found.differences[metric][method - 1].significant() else ""
-        cells = [seed.cell(relation, band) for seed in self.seeds]
-        spread = [getattr(cell.cells[method], metric).mean for cell in cells if cell is not None]
+        cells = [_cell(seed, relation, band).cells[method] for seed in self.seeds]
+        spread = [getattr(cell, metric).mean for cell in cells]
         return text + star + (f" ± {figure(stdev(spread))}" if len(set(spread)) > 1 else "")
 
     def difference(self, relation: str = "all", band: str = "all") -> Difference:
         """How the last method differs from the first in MRR."""
-        cell = self.mean.cell(relation, band)
-        assert cell is not None
-        return cell.differences["mrr"][-1]
+        return _cell(self.mean, relation, band).differences["mrr"][-1]
 
     def change(
         self, relation: str = "all", band: str = "all", *, better: bool = True, name: str = ""
     ) -> Check:
         """Whether the last method is significantly better (or worse) than the first, in every seed."""
-        cell, found = self.mean.cell(relation, band), self.difference(relation, band)
-        assert cell is not None
-        gains = [OverSeeds(seed, ()).difference(relation, band).mean for seed in self.seeds]
+        first, *_, last = _cell(self.mean, relation, band).cells
+        found = self.difference(relation, band)
+        gains = [_cell(seed, relation, band).differences["mrr"][-1].mean for seed in self.seeds]
         agree = sum((gain > 0) == better for gain in gains)
         seeds = f"{agree} of {len(gains)} seeds" if len(gains) > 1 else "one seed"
         won = found.wins > found.losses if better else found.losses > found.wins
         return Check(
-            f"{name or relation_title(relation)}: {figure(cell.cells[0].mrr.mean)} → "
-            f"{figure(cell.cells[-1].mrr.mean)} "
-            f"({signed(found.mean)}, {p_text(found.p_value)}, n = {cell.cells[0].entries:,}, {seeds})",
+            f"{name or relation_title(relation)}: {figure(first.mrr.mean)} → {figure(last.mrr.mean)} "
+            f"({signed(found.mean)}, {p_text(found.p_value)}, n = {first.entries:,}, {seeds})",
             agree == len(gains) and won and found.significant(),
         )
+
+
+def _cell(comparison: Comparison, relation: str, band: str) -> ComparedCell:
+    cell = comparison.cell(relation, band)
+    assert cell is not None
+    return cell
 
 
 @dataclass(frozen=True, eq=False)
 class _Mean(ProbeResult):
     """The mean of several runs, entry by entry; ranks and hits are those of the first."""
 
-    runs: tuple[ProbeResult, ...] = ()
+    runs: Sequence[ProbeResult] = ()
 
-    @cached_property
-    def reciprocal(self) -> np.ndarray:
-        return self.values("mrr")
+    @classmethod
+    def of(cls, runs: Sequence[ProbeResult]) -> Self:
+        return cls(**{field.name: getattr(runs[0], field.name) for field in fields(ProbeResult)}, runs=runs)
 
     def values(self, metric: str) -> np.ndarray:
         mean: np.ndarray = np.mean([run.values(metric) for run in self.runs], axis=0)
         return mean
-
-
-def _mean_of(runs: Sequence[ProbeResult]) -> ProbeResult:
-    columns = {field.name: getattr(runs[0], field.name) for field in fields(ProbeResult)}
-    return runs[0] if len(runs) == 1 else _Mean(**columns, runs=tuple(runs))
 
 
 def paragraphs(*blocks: str) -> str:

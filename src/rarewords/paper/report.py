@@ -3,7 +3,7 @@
 import base64
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -28,36 +28,42 @@ TITLE = "Rare words and attentive mimicking, reproduced"
 
 
 @dataclass(frozen=True)
-class Report:
-    """Everything a report is made of.
+class Reproduction:
+    """What a run found, and what its report is made of.
 
-    :param parts: the results by name, in the order of the paper.
+    :param parts: the results by name, in the order of the paper; parts of earlier runs with the same inputs
+        included.
     :param costs: of all stages the parts needed.
     """
 
+    folder: Path
     facts: Facts
     environment: str
     settings: ReproduceSettings
-    parts: Mapping[str, Part]
+    parts: dict[str, Part]
     costs: Sequence[Cost]
     command: str
     dataset: str
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
-        """The paper's conclusions of all parts."""
+        """The paper's conclusions, tested."""
         return tuple(claim for part in self.parts.values() for claim in part.claims())
 
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return self.folder / "report.html"
 
-def write_report(report: Report, folder: Path) -> None:
+
+def write_report(done: Reproduction) -> None:
     """Write ``report.md``, the same as one HTML page, the figures and the claims."""
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
-    sections = [_summary(report), *(_section(report, part, folder) for part in report.parts.values())]
-    text = "\n".join([*sections, _inputs(report), _costs(report)])
-    claims = [{**to_json(claim), "verdict": claim.verdict} for claim in report.claims]
-    write_json(folder / "results" / "claims.json", claims)
-    for name, content in (("report.md", text), ("report.html", page(text, folder))):
-        write_lines(folder / name, [content])
+    sections = [_summary(done), *(_section(done, part) for part in done.parts.values())]
+    text = "\n".join([*sections, _inputs(done), _costs(done)])
+    claims = [{**to_json(claim), "verdict": claim.verdict} for claim in done.claims]
+    write_json(done.folder / "results" / "claims.json", claims)
+    write_lines(done.folder / "report.md", [text])
+    write_lines(done.report, [page(text, done.folder)])
 
 
 def environment(lm: LanguageModel) -> str:
@@ -91,8 +97,8 @@ def page(text: str, folder: Path) -> str:
     )
 
 
-def _summary(report: Report) -> str:
-    facts, size = report.facts, report.settings.sample
+def _summary(done: Reproduction) -> str:
+    facts, size = done.facts, done.settings.sample
     lines = [f"# {TITLE}\n"]
     if not size.whole:
         lines.append(
@@ -107,32 +113,29 @@ def _summary(report: Report) -> str:
         f"{facts.corpus_size}, trainings per configuration: {size.seeds}.\n\nThe paper: "
         f"{published.CITATION}\n"
     )
-    if report.claims:
-        verdicts = ", ".join(f"{number} {one}" for one, number in counted(report.claims).items() if number)
+    if done.claims:
         header = ["verdict", "conclusion", "the paper", "ours"]
-        rows = [[f"**{one.verdict}**", one.statement, one.published, one.evidence] for one in report.claims]
+        rows = [[f"**{one.verdict}**", one.statement, one.published, one.evidence] for one in done.claims]
         lines.append("## The paper's conclusions\n")
-        lines.append(table(f"{len(report.claims)} conclusions: {verdicts}.", header, rows, left=4))
+        lines.append(table(f"{len(rows)} conclusions: {counted(done.claims)}.", header, rows, left=4))
     return "\n".join(lines)
 
 
-def _section(report: Report, part: Part, folder: Path) -> str:
-    lines = [f"## {part.title}\n", part.markdown(folder / "figures")]
-    claims, reasons = part.claims(), part.reasons(report.facts)
+def _section(done: Reproduction, part: Part) -> str:
+    lines = [f"## {part.title}\n", part.markdown(done.folder / "figures")]
+    claims, reasons = part.claims(), part.reasons(done.facts)
     lines += ["### Conclusions tested\n"] if claims else []
     for claim in claims:
-        lines.append(
-            f"- **{claim.verdict}** {claim.statement} The paper: {claim.published}. Test: {claim.test}."
-        )
+        tested = f"{claim.statement} The paper: {claim.published}. Test: {claim.test}."
+        lines.append(f"- **{claim.verdict}** {tested}")
         lines += [f"  - {'✓' if check.holds else '✗'} {check.text}" for check in claim.checks]
     if reasons:
-        title = "In short" if part.beyond else "Where and why ours differs"
-        lines += [f"\n### {title}\n", *(f"- {reason}" for reason in reasons)]
+        lines += ["\n### Where and why ours differs\n", *(f"- {reason}" for reason in reasons)]
     return "\n".join([*lines, ""])
 
 
-def _inputs(report: Report) -> str:
-    facts, size = report.facts, report.settings.sample
+def _inputs(done: Reproduction) -> str:
+    facts, size = done.facts, done.settings.sample
     several = f"{facts.training_one_piece:,} of one piece, {facts.training_several:,} of several"
     rows = [
         ["model", f"{facts.model}, {facts.layers} × {facts.hidden}", "BERT-base 12 × 768, large 24 × 1024"],
@@ -142,27 +145,27 @@ def _inputs(report: Report) -> str:
         ["OTA of keywords and targets", facts.ota, "RANDOM, 4,000 iterations"],
         ["epochs", ", ".join(map(str, size.epochs)), "5, 10"],
         ["contexts per word", str(size.contexts or "all that the store keeps"), "at most 1,000"],
-        ["seeds", ", ".join(map(str, report.settings.training_seeds)), "not given"],
+        ["seeds", ", ".join(map(str, done.settings.training_seeds)), "not given"],
     ]
     for place, (band, number) in enumerate(facts.entries.items()):
         paper = sum(sizes[place] for sizes in published.SIZES.values() if place < len(sizes))
         rows.append([f"entries, {band}", f"{number:,}", f"{paper:,}"])
-    rows.append(["environment", report.environment, "not given"])
-    caption = f"Inputs beside the paper's. The entries are those of {report.dataset}."
+    rows.append(["environment", done.environment, "not given"])
+    caption = f"Inputs beside the paper's. The entries are those of {done.dataset}."
     return paragraphs(
         "## Inputs, settings and environment",
         table(caption, ["", "here", "paper"], rows, left=3),
-        f"Settings are in `settings.json`, raw results in `results`. Repeat: `{report.command}`",
+        f"Settings are in `settings.json`, raw results in `results`. Repeat: `{done.command}`",
     )
 
 
-def _costs(report: Report) -> str:
+def _costs(done: Reproduction) -> str:
     rows = []
-    for cost in report.costs:
+    for cost in done.costs:
         made = "earlier run" if cost.reused else "resumed" if cost.resumed else "this run"
         rows.append([cost.stage, f"{cost.seconds:,.1f}", made])
-    now = sum(cost.seconds for cost in report.costs if not cost.reused)
-    total = sum(cost.seconds for cost in report.costs)
+    now = sum(cost.seconds for cost in done.costs if not cost.reused)
+    total = sum(cost.seconds for cost in done.costs)
     rows.append(["all stages", f"{total:,.1f}", f"{duration(now)} in this run"])
     caption = "Seconds of each stage, without the stages inside it."
     return f"## What it cost\n\n{table(caption, ['stage', 'seconds', 'made in'], rows)}"

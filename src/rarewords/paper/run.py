@@ -2,9 +2,9 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,7 +15,7 @@ from rarewords.files import from_json, read_json, require_folder, to_json, write
 from rarewords.lm import LanguageModel
 from rarewords.mimic.learner import WordLearner
 from rarewords.paper.experiment import Experiment
-from rarewords.paper.part import Claim, Part
+from rarewords.paper.part import Part
 from rarewords.paper.parts.ablation import AblationPart
 from rarewords.paper.parts.beyond import BeyondPart
 from rarewords.paper.parts.examples import ExamplesPart
@@ -23,7 +23,7 @@ from rarewords.paper.parts.heatmap import HeatMapPart
 from rarewords.paper.parts.main import MainPart
 from rarewords.paper.parts.methods import MethodsPart
 from rarewords.paper.parts.ota import OtaPart
-from rarewords.paper.report import Report, environment, write_report
+from rarewords.paper.report import Reproduction, environment, write_report
 from rarewords.paper.settings import CONFIGURATIONS, ReproduceSettings, sample_dataset
 from rarewords.probe.dataset import Dataset
 from rarewords.progress import message, progress
@@ -35,20 +35,6 @@ PARTS: dict[str, type[Part]] = {
     part.name: part
     for part in (OtaPart, MethodsPart, HeatMapPart, AblationPart, MainPart, ExamplesPart, BeyondPart)
 }
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """What a run found.
-
-    :param parts: the results by name; parts of earlier runs with the same inputs included.
-    :param claims: the paper's conclusions, tested.
-    :param report: the page.
-    """
-
-    parts: dict[str, Part]
-    claims: tuple[Claim, ...]
-    report: Path
 
 
 def reproduce(
@@ -80,10 +66,11 @@ def reproduce(
     require_folder(out, empty=False)
     settings, stages = settings or ReproduceSettings(), Stages(out / "stages")
     entries = sample_dataset(dataset or Dataset.load(), settings)
-    experiment = Experiment(lm, store, entries, settings, stages, targets, learner)
+    learner = learner or WordLearner.for_model(lm)
+    experiment = Experiment(lm, store, entries, settings, stages, learner, targets)
     # What a part's result depends on; only our own method depends on the learner.
     identities = {
-        name: key_of(experiment.identity, experiment.learner.key if part.beyond else None)
+        name: key_of(experiment.identity, learner.key if part.beyond else None)
         for name, part in PARTS.items()
     }
     if engine is not None:
@@ -103,19 +90,20 @@ def reproduce(
         raise InputError(f"{out} has no results of this model, corpus and settings to report on")
     earlier = [Cost(**{**cost, "reused": True}) for kept in found.values() for cost in kept["costs"]]
     costs = {cost.stage: cost for cost in (*earlier, *stages.costs.values())}
-    report = Report(
+    done = Reproduction(
+        out,
         facts=experiment.facts(),
         environment=next(iter(found.values()))["environment"],
         settings=settings,
         parts={name: from_json(PARTS[name], one["result"]) for name, one in found.items()},
         costs=tuple(costs.values()),
         command=command or f"rarewords reproduce {' '.join(chosen) or ALL} --corpus STORE --out DIR",
-        dataset=experiment.dataset.name,
+        dataset=entries.name,
     )
-    write_json(out / "settings.json", {**experiment.identity, "facts": to_json(report.facts)})
-    write_report(report, out)
+    write_json(out / "settings.json", {**experiment.identity, "facts": to_json(done.facts)})
+    write_report(done)
     _remove_left(out, began)
-    return Reproduction(dict(report.parts), report.claims, out / "report.html")
+    return done
 
 
 def _make_ahead(experiment: Experiment, parts: Sequence[type[Part]], engine: Engine) -> None:
@@ -123,26 +111,25 @@ def _make_ahead(experiment: Experiment, parts: Sequence[type[Part]], engine: Eng
 
     The processes share the folder of stages: if two need the same stage, one makes it and the other waits.
     """
-    chores: list[_Chore] = [(experiment, part, 0) for part in parts if part.beyond or not part.trains]
+    chores: list[Callable[[], object]] = [
+        partial(_run_aside, part, experiment) for part in parts if part.beyond or not part.trains
+    ]
     trained = {name for part in parts for name in part.trains}
     # First those that need no approximations, which another process is making meanwhile.
     for name in sorted(trained, key=lambda name: (CONFIGURATIONS[name].ota, name)):
-        chores += [(experiment, name, seed) for seed in experiment.settings.training_seeds]
+        chores += [partial(experiment.training, name, seed) for seed in experiment.settings.training_seeds]
     with progress("Making stages side by side", total=len(chores), unit="stages") as bar:
         for _ in engine.map(_make, chores):
             bar.advance()
 
 
-_Chore = tuple[Experiment, type[Part] | str, int]  # a part, or a configuration to train with a seed
+def _make(chore: Callable[[], object]) -> None:
+    chore()  # the stages keep what it makes
 
 
-def _make(chore: _Chore) -> None:
-    experiment, what, seed = chore
-    if isinstance(what, str):
-        experiment.training(what, seed)
-        return
+def _run_aside(part: type[Part], experiment: Experiment) -> None:
     with TemporaryDirectory() as folder:  # its results are written by the part itself, later
-        what.run(experiment, Path(folder))
+        part.run(experiment, Path(folder))
 
 
 def check_parts(parts: Sequence[str]) -> list[str]:
@@ -158,9 +145,8 @@ def check_parts(parts: Sequence[str]) -> list[str]:
 
 def _remove_left(out: Path, began: float) -> None:
     """Remove what a killed run left half-written; what another process is writing now is younger."""
-    for path in (
-        part for folder in (out, out / "figures", out / "results") for part in folder.glob(".*.part")
-    ):
-        with suppress(OSError):
-            if path.stat().st_mtime < began:
-                path.unlink()
+    for folder in (out, out / "figures", out / "results"):
+        for path in folder.glob(".*.part"):
+            with suppress(OSError):
+                if path.stat().st_mtime < began:
+                    path.unlink()

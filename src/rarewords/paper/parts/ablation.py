@@ -1,5 +1,6 @@
 """Part ``ablation``: what attentive mimicking needs, on dev."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,22 +38,19 @@ class AblationPart(Part):
 
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
-        """Train every configuration with every seed and probe dev at the measured epochs."""
         epochs = experiment.settings.sample.epochs
         pieces = experiment.pieces.of_set(experiment.dataset, "dev")
-        runs: dict[tuple[str, int], list[ProbeResult]] = {}
-        shares: dict[str, list[float]] = {}
+        runs: dict[tuple[str, int], list[ProbeResult]] = defaultdict(list)
+        shares: dict[str, list[float]] = defaultdict(list)
         for seed in experiment.settings.training_seeds:
             for configuration, about in CONFIGURATIONS.items():
                 training = experiment.training(configuration, seed)
-                shares.setdefault(configuration, []).append(training.context_share)
-                for epoch in epochs:
-                    vectors = training.vectors[epoch]
-                    vectors = vectors.subset(word for word in experiment.dev_keywords if word in vectors)
+                shares[configuration].append(training.context_share)
+                for epoch, vectors in training.vectors.items():
                     label = f"{about.title}, {epoch} epochs, seed {seed}"
                     result = experiment.probe(label, vectors=vectors, subset="dev")
                     result.save(folder / f"ablation-{configuration}-{epoch}-{seed}.json.gz")
-                    runs.setdefault((configuration, epoch), []).append(result)
+                    runs[configuration, epoch].append(result)
         return cls(
             len(pieces),
             epochs,
@@ -66,7 +64,6 @@ class AblationPart(Part):
         )
 
     def markdown(self, _: Path) -> str:
-        """The table of configurations, beside the paper's."""
         rows, header = [], ["configuration"]
         for epoch, published_epoch in zip(self.epochs, published.ABLATION_EPOCHS, strict=False):
             header += [_after(epoch), f"paper, {published_epoch}"]
@@ -100,7 +97,6 @@ class AblationPart(Part):
         ]
 
     def reasons(self, facts: Facts) -> Sequence[str]:
-        """Training words and contexts beside the paper's."""
         medians = {band: facts.contexts_median[band] or 0 for band in ("rare", "medium")}
         return [self.said("words", facts=facts), self.said("contexts", facts=facts, **medians)]
 

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from rarewords.paper.experiment import Experiment, load_vectors, tf32
+from rarewords.paper.experiment import Experiment
 from rarewords.paper.part import OverSeeds, Part, paragraphs
-from rarewords.paper.parts.main import CONFIGURATION, LABEL, main_table
+from rarewords.paper.parts.main import CONFIGURATION, LABEL, main_table, trained
 from rarewords.report.tables import difference_table
-from rarewords.stages import Stages
 from rarewords.vectors import WordVectors
 
 OURS = "WordLearner"
@@ -34,24 +33,18 @@ class BeyondPart(Part):
 
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
-        """Vectors of our default method for all keywords, against the pieces and against AM+context."""
-        settings, vectors = experiment.settings, _vectors(experiment)
-        trained = [experiment.training(CONFIGURATION, seed) for seed in settings.training_seeds]
-        am = [experiment.probe(LABEL, vectors=one.vectors[settings.sample.epochs[-1]]) for one in trained]
+        vectors = _vectors(experiment)
+        am = [experiment.probe(LABEL, vectors=one) for one in trained(experiment).values()]
         ours = experiment.probe(OURS, vectors=vectors)
         test = [
             [one.of_set(experiment.dataset, "test") for one in runs]
             for runs in ([experiment.pieces], am, [ours])
         ]
         test[-1][0].save(folder / "beyond-wordlearner.json.gz")
-        return cls(
-            OverSeeds.of(test),
-            OverSeeds.of(test[1:]),
-            settings.sample.contexts or experiment.learner.settings.contexts,
-        )
+        contexts = experiment.settings.sample.contexts or experiment.learner.settings.contexts
+        return cls(OverSeeds.of(test), OverSeeds.of(test[1:]), contexts)
 
     def markdown(self, _: Path) -> str:
-        """The main table with our method, and how it differs from AM+context."""
         return paragraphs(
             self.said("text", label=LABEL),
             main_table(self.compared),
@@ -61,17 +54,12 @@ class BeyondPart(Part):
 
 
 def _vectors(experiment: Experiment) -> WordVectors:
-    contexts, learner = experiment.settings.sample.contexts, experiment.learner
-    if not experiment.settings.sample.whole:
+    words, store, size = experiment.shown_words, experiment.store, experiment.settings.sample
+    learner = experiment.learner
+    if not size.whole:
         learner = learner.with_settings(pieces_alone=0.0)  # a sample saves time
-
-    def make(folder: Path, work: Path) -> None:
-        with tf32():
-            made = learner.infer_words(
-                experiment.shown_words, experiment.store, contexts=contexts, stages=Stages(work)
-            )
-        made.vectors.save(folder / "vectors.safetensors")
-
-    recipe = {**experiment.identity, "learner": learner.key}
-    folder = experiment.stages.folder(f"Vectors of {OURS}", recipe, make)
-    return load_vectors(folder / "vectors.safetensors")
+    return experiment.vectors(
+        f"Vectors of {OURS}",
+        {**experiment.identity, "learner": learner.key},
+        lambda stages: learner.infer_words(words, store, contexts=size.contexts, stages=stages).vectors,
+    )

@@ -9,7 +9,7 @@ from rarewords.lm import Query
 from rarewords.paper import published
 from rarewords.paper.experiment import Experiment
 from rarewords.paper.part import Check, Claim, Part, paragraphs, table
-from rarewords.paper.parts.main import CONFIGURATION, LABEL
+from rarewords.paper.parts.main import CONFIGURATION, LABEL, trained
 
 _SHOWN = 5
 _COMPARED = 4  # as many answers as the paper shows
@@ -49,19 +49,11 @@ class ExamplesPart(Part):
 
     @classmethod
     def run(cls, experiment: Experiment, _: Path) -> Self:
-        """Ask the paper's queries."""
-        settings, lm = experiment.settings, experiment.lm
-        last = settings.sample.epochs[-1]
-        trained = {
-            seed: experiment.training(CONFIGURATION, seed).vectors[last] for seed in settings.training_seeds
-        }
-        queries = []
+        lm, made, queries = experiment.lm, trained(experiment), []
+        labels = ["pieces", *(f"{LABEL}, seed {seed}" for seed in made)]
         for word, pattern, before, after in published.EXAMPLES:
-            vectors = {
-                "pieces": None,
-                **{f"{LABEL}, seed {seed}": one.get(word) for seed, one in trained.items()},
-            }
-            found = lm.fill([Query(pattern, word, vector) for vector in vectors.values()], top_k=_SHOWN)
+            vectors = [None, *(one.get(word) for one in made.values())]
+            found = lm.fill([Query(pattern, word, vector) for vector in vectors], top_k=_SHOWN)
             paper = {"paper: base": before, "paper: base+AM": after}
             cut = "·".join(piece.removeprefix("##") for piece in lm.piece_strings(lm.pieces(word)))
             queries.append(
@@ -69,14 +61,13 @@ class ExamplesPart(Part):
                     word,
                     pattern.replace("<W>", cut),
                     experiment.store.count(word),
-                    {label: tuple(found.words(row)) for row, label in enumerate(vectors)},
+                    {label: tuple(found.words(row)) for row, label in enumerate(labels)},
                     {label: tuple(answers.split()) for label, answers in paper.items() if answers},
                 )
             )
         return cls(tuple(queries))
 
     def markdown(self, _: Path) -> str:
-        """The queries with the answers of the model, of the model with vectors, and of the paper's."""
         rows = []
         for one in self.queries:
             for label, answers in {**one.ours, **one.paper}.items():

@@ -14,7 +14,8 @@ from rarewords.paper.part import Check, Claim, OverSeeds, Part, paragraphs, tabl
 from rarewords.paper.settings import CONFIGURATIONS
 from rarewords.probe.dataset import BANDS, RELATIONS
 from rarewords.probe.result import METRICS, ProbeResult
-from rarewords.report.tables import difference_table, figure, relation_title, signed
+from rarewords.report.tables import METRIC_TITLES, difference_table, figure, relation_title, signed
+from rarewords.vectors import WordVectors
 
 CONFIGURATION = "am+context"
 LABEL = CONFIGURATIONS[CONFIGURATION].title
@@ -47,22 +48,20 @@ class MainPart(Part):
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
         """Vectors for all keywords, and the mixture by count, against the pieces."""
-        seeds, epochs = experiment.settings.training_seeds, experiment.settings.sample.epochs[-1]
-        made = [experiment.training(CONFIGURATION, seed).vectors[epochs] for seed in seeds]
-        runs = [experiment.probe(LABEL, vectors=vectors) for vectors in made]
+        made = list(trained(experiment).values())
+        runs = [experiment.pieces, *(experiment.probe(LABEL, vectors=vectors) for vectors in made)]
         dev, (pieces, *vectors) = (
-            [one.of_set(experiment.dataset, subset) for one in (experiment.pieces, *runs)]
-            for subset in ("dev", "test")
+            [one.of_set(experiment.dataset, subset) for one in runs] for subset in ("dev", "test")
         )
         by_threshold = mixture_by_threshold(dev[0], dev[1:])
         below = {one: THRESHOLDS[int(np.argmax(mrr))] for one, mrr in by_threshold.items()}
         mixed = [mixture(pieces, one, below) for one in vectors]
         pieces.save(folder / "main-pieces.json.gz")
-        for seed, one, mix in zip(seeds, vectors, mixed, strict=True):
+        for seed, one, mix in zip(experiment.settings.training_seeds, vectors, mixed, strict=True):
             one.save(folder / f"main-am+context-{seed}.json.gz")
             mix.save(folder / f"main-mixed-{seed}.json.gz")
         return cls(
-            epochs,
+            experiment.settings.sample.epochs[-1],
             OverSeeds.of([[pieces], vectors]),
             OverSeeds.of([[pieces], mixed]),
             OverSeeds.of([vectors, mixed]),
@@ -71,25 +70,19 @@ class MainPart(Part):
         )
 
     def markdown(self, _: Path) -> str:
-        """The main table, the differences, and how the thresholds were chosen."""
-        chosen = []
+        header = ["relation", "never", *(f"< {count}" for count in THRESHOLDS[1:-1]), "always"]
+        rows = []
         for relation, mrr in self.dev.items():
-            cells = [
-                f"**{figure(one)}**" if place == int(np.argmax(mrr)) else figure(one)
-                for place, one in enumerate(mrr)
-            ]
-            chosen.append([relation_title(relation), *cells])
+            cells = [figure(one) for one in mrr]
+            cells[np.argmax(mrr)] = f"**{figure(max(mrr))}**"
+            rows.append([relation_title(relation), *cells])
         return paragraphs(
             self.said("text", label=LABEL),
             main_table(self.vectors, paper=True),
             self.said("change", label=LABEL),
             difference_table(self.vectors.mean),
             self.said("mixture"),
-            table(
-                self.said("table"),
-                ["relation", "never", *(f"< {count}" for count in THRESHOLDS[1:-1]), "always"],
-                chosen,
-            ),
+            table(self.said("table"), header, rows),
             main_table(self.mixed),
         )
 
@@ -109,20 +102,23 @@ class MainPart(Part):
         ]
 
     def reasons(self, facts: Facts) -> Sequence[str]:
-        """Contexts, counts and the pieces' own strength."""
         return [self.said("reason", facts=facts)]
 
     def _gains_more(self, relation: str) -> Check:
-        one, other = (self.vectors.difference(name, "rare") for name in ("corruption", relation))
-        first, second = (
-            f"{signed(gain.mean)} ({signed(gain.low)} … {signed(gain.high)})" for gain in (one, other)
-        )
+        one, other = gains = [self.vectors.difference(name, "rare") for name in ("corruption", relation)]
+        first, second = (f"{signed(one.mean)} ({signed(one.low)} … {signed(one.high)})" for one in gains)
         text = f"corruption {first}, {relation_title(relation)} {second}"
         return Check(text, one.low > max(other.high, 0.0))
 
     def _best_of_both(self, relation: str) -> Check:
         own, vectors = self.mixed.change(relation), self.mixed_or_vectors.change(relation)
         return Check(f"from pieces, {own.text}; from vectors, {vectors.text}", own.holds and vectors.holds)
+
+
+def trained(experiment: Experiment) -> dict[int, WordVectors]:
+    """The vectors of AM+context after its last epoch, by seed."""
+    seeds, epochs = experiment.settings.training_seeds, experiment.settings.sample.epochs
+    return {seed: experiment.training(CONFIGURATION, seed).vectors[epochs[-1]] for seed in seeds}
 
 
 def main_table(compared: OverSeeds, *, paper: bool = False) -> str:
@@ -141,7 +137,7 @@ def main_table(compared: OverSeeds, *, paper: bool = False) -> str:
         rows += [[relation_title(relation) if not place else "", *row] for place, row in enumerate(group)]
     return table(
         "MRR, P@3 and P@10 on test. * differs significantly from the pieces.",
-        ["relation", "model", *(f"{band} {name}" for band in BANDS for name in ("MRR", "P@3", "P@10"))],
+        ["relation", "model", *(f"{band} {name}" for band in BANDS for name in METRIC_TITLES.values())],
         rows,
         left=2,
     )

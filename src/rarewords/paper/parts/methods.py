@@ -44,7 +44,6 @@ class MethodsPart(Part):
         return cls(compare(results))
 
     def markdown(self, figures: Path) -> str:
-        """The figure, and its numbers beside the paper's."""
         self._draw(figures / "methods.svg")
         rows = []
         for method, paper in published.METHODS.items():
@@ -54,14 +53,11 @@ class MethodsPart(Part):
                 row += [f"{figure(ours.mean)} ± {figure(ours.error)}", figure(theirs)]
             rows.append(row)
         sizes = ", ".join(f"{self._cell(band).cells[0].entries:,} {band}" for band in BANDS)
+        header = ["method", *(f"{band}, {who}" for band in BANDS for who in ("ours", "paper"))]
         return paragraphs(
             self.said("text", sizes=sizes),
             picture("methods", self.said("picture")),
-            table(
-                self.said("table"),
-                ["method", *(f"{band}, {who}" for band in BANDS for who in ("ours", "paper"))],
-                rows,
-            ),
+            table(self.said("table"), header, rows),
         )
 
     def claims(self) -> Sequence[Claim]:
@@ -73,7 +69,6 @@ class MethodsPart(Part):
         ]
 
     def reasons(self, facts: Facts) -> Sequence[str]:
-        """What the results say about where they differ."""
         paper = zip(BANDS, published.METHODS["pieces"], strict=True)
         gaps = [f"{signed(self._mrr('pieces', band).mean - mrr)} for {band} words" for band, mrr in paper]
         return [

@@ -27,28 +27,6 @@ from rarewords.report.figures import COLOURS, drawn
 from rarewords.stages import Stages, key_of
 
 
-@dataclass(frozen=True)
-class Curve:
-    """Cosine distances to the model's own embeddings, by step.
-
-    :param marks: the steps at which they were measured; 0 is the start.
-    :param distances: of each word at each mark. *Shape:* (marks, words)
-    """
-
-    marks: tuple[int, ...]
-    distances: np.ndarray
-
-    @property
-    def means(self) -> tuple[float, ...]:
-        """The mean distance at each mark."""
-        return tuple(self.distances.mean(axis=1).tolist())
-
-    @property
-    def best(self) -> np.ndarray:
-        """The distances at the mark with the lowest mean. *Shape:* (words,)"""
-        return np.asarray(self.distances[np.argmin(self.means)])
-
-
 def one_piece_words(lm: LanguageModel, count: int, seed: int) -> list[str]:
     """A seeded choice of the model's one-piece words."""
     words = sorted(lm.whole_words)
@@ -60,13 +38,16 @@ def one_piece_words(lm: LanguageModel, count: int, seed: int) -> list[str]:
 
 
 def marks_up_to(steps: int) -> tuple[int, ...]:
-    """1, 10, then every hundred, and the last: ``250 -> (1, 10, 100, 200, 250)``."""
-    marks = {1, 10, steps, *range(100, steps + 1, 100)}
+    """The start, 1, 10, then every hundred, and the last: ``250 -> (0, 1, 10, 100, 200, 250)``."""
+    marks = {0, 1, 10, steps, *range(100, steps + 1, 100)}
     return tuple(sorted(mark for mark in marks if mark <= steps))
 
 
-def measure(lm: LanguageModel, words: Sequence[str], settings: OtaSettings, *, label: str) -> Curve:
-    """Approximate one-piece words as if they had several pieces; record the distance on the way."""
+def measure(lm: LanguageModel, words: Sequence[str], settings: OtaSettings, *, label: str) -> np.ndarray:
+    """Approximate one-piece words as if they had several pieces; record the distance on the way.
+
+    :return: cosine distances to the model's own embeddings, at each of the marks. *Shape:* (marks, words)
+    """
     ids, marks = [lm.whole_words[word] for word in words], marks_up_to(settings.steps)
     own = lm.embeddings[torch.tensor(ids, device=lm.device)].float()
     start = torch.zeros_like(own)
@@ -80,7 +61,7 @@ def measure(lm: LanguageModel, words: Sequence[str], settings: OtaSettings, *, l
     approximator = Approximator(lm, settings)
     with progress(label, total=settings.steps, unit="steps") as bar:
         approximator.solve(approximator.batch([[token] for token in ids]), watch, start)
-    return Curve((0, *marks), torch.stack(rows).cpu().numpy())
+    return torch.stack(rows).cpu().numpy()
 
 
 def nearer(first: np.ndarray, second: np.ndarray) -> SignTest:
@@ -119,15 +100,16 @@ class OtaPart(Part):
         settings = experiment.settings
         words = one_piece_words(experiment.lm, settings.sample.curve_words, settings.seed)
         write_json(folder / "ota-words.json", words)
-        static, random = (_curve(experiment, frame, words) for frame in FRAMES)
-        rows = zip(random.distances, static.distances, strict=True)
+        static, random = curves = [_distances(experiment, frame, words) for frame in FRAMES]
+        means = [curve.mean(axis=1) for curve in curves]
+        best_static, best_random = (curve[mean.argmin()] for curve, mean in zip(curves, means, strict=True))
         return cls(
             len(words),
-            static.marks,
-            {"static": static.means, "random": random.means},
-            tuple(nearer(one, other) for one, other in rows),
-            nearer(random.best, static.best),
-            nearer(random.best, random.distances[-1]),
+            marks_up_to(settings.sample.curve_steps),
+            {frame: tuple(mean.tolist()) for frame, mean in zip(FRAMES, means, strict=True)},
+            tuple(map(nearer, random, static)),
+            nearer(best_random, best_static),
+            nearer(best_random, random[-1]),
         )
 
     def markdown(self, figures: Path) -> str:
@@ -138,38 +120,38 @@ class OtaPart(Part):
             ours = [self.means[frame][self.marks.index(mark)] for frame in FRAMES]
             theirs = [published.OTA_CURVES[frame].get(mark) for frame in FRAMES]
             rows.append([f"{mark:,}", *(f"{one:.4f}" if one else EMPTY for one in (*ours, *theirs))])
+        header = ["iteration", "STATIC", "RANDOM", "STATIC, paper", "RANDOM, paper"]
         return paragraphs(
             self.said("text"),
             picture("ota", self.said("picture")),
-            table(
-                self.said("table"), ["iteration", "STATIC", "RANDOM", "STATIC, paper", "RANDOM, paper"], rows
-            ),
+            table(self.said("table"), header, rows),
         )
 
     def claims(self) -> Sequence[Claim]:
         """RANDOM beats STATIC significantly, and is best before the end."""
         after = [place for place, mark in enumerate(self.marks) if mark >= min(_FEW, self.marks[-1])]
         won = sum(self.random_nearer[place].better for place in after)
-        best, test = self._best("random"), self.at_best
-        low, static, end = min(self.means["random"]), min(self.means["static"]), self.means["random"][-1]
-        everywhere = Check(f"RANDOM significantly nearer at {won} of {len(after)} marks", won == len(after))
+        static, random, last, test = self.means["static"], self.means["random"], self.marks[-1], self.at_best
+        ahead = f"RANDOM significantly nearer at {won} of {len(after)} marks"
         at_best = (
-            f"{low:.4f} against {static:.4f}; RANDOM nearer for {test.wins:,}, STATIC for {test.losses:,}"
+            f"{min(random):.4f} against {min(static):.4f}; RANDOM nearer for {test.wins:,}, "
+            f"STATIC for {test.losses:,}, {p_text(test.p)}"
         )
-        rising = f"{low:.4f} at {best:,}, {end:.4f} at {self.marks[-1]:,}, {p_text(self.risen.p)}"
+        rises = f"{min(random):.4f} at {self._best:,}, {random[-1]:.4f} at {last:,}, {p_text(self.risen.p)}"
         return [
-            Claim.of("ota-ahead", everywhere),
-            Claim.of("ota-best", Check(f"{at_best}, {p_text(test.p)}", test.better)),
-            Claim.of("ota-rises", Check(rising, best < self.marks[-1] and self.risen.better)),
+            Claim.of("ota-ahead", Check(ahead, won == len(after))),
+            Claim.of("ota-best", Check(at_best, test.better)),
+            Claim.of("ota-rises", Check(rises, self._best < last and self.risen.better)),
         ]
 
     def reasons(self, facts: Facts) -> Sequence[str]:
         """What is known about the model, and what the curves leave open."""
-        falling = self._best("random") == self.marks[-1]
+        falling = self._best == self.marks[-1]
         return [self.said("reason", facts=facts), *([self.said("falling")] if falling else [])]
 
-    def _best(self, frame: str) -> int:
-        return self.marks[int(np.argmin(self.means[frame]))]
+    @property
+    def _best(self) -> int:
+        return self.marks[int(np.argmin(self.means["random"]))]
 
     def _draw(self, path: Path) -> None:
         """Distance by iteration; the paper's curves in grey."""
@@ -178,23 +160,22 @@ class OtaPart(Part):
                 paper = published.OTA_CURVES[frame]
                 pale = {"color": "#b4b4b4", "linewidth": 1.3, "label": f"{frame.upper()}, paper"}
                 axes.plot(list(paper), list(paper.values()), line, **pale)
-                axes.plot(
-                    self.marks, self.means[frame], line, color=colour, linewidth=1.8, label=frame.upper()
-                )
-            axes.set(xlabel="Iterations", ylabel="Mean cosine distance", ylim=(0, 1.02))
-            axes.set_xlim(0, self.marks[-1])
+                style = {"color": colour, "linewidth": 1.8, "label": frame.upper()}
+                axes.plot(self.marks, self.means[frame], line, **style)
+            axes.set(xlabel="Iterations", ylabel="Mean cosine distance")
+            axes.set(xlim=(0, self.marks[-1]), ylim=(0, 1.02))
             axes.grid(axis="y", linewidth=0.4, color="#dddddd")
             axes.legend(frameon=False)
 
 
-def _curve(experiment: Experiment, frame: str, words: Sequence[str]) -> Curve:
+def _distances(experiment: Experiment, frame: str, words: Sequence[str]) -> np.ndarray:
     lm, settings, label = experiment.lm, experiment.settings.curve(frame), f"OTA figure, {frame.upper()}"
 
     def make(folder: Path, _: Path) -> None:
         with tf32():
-            distances = measure(lm, words, settings, label=label).distances
+            distances = measure(lm, words, settings, label=label)
         Stages(folder).arrays("curve", frame, lambda: {"distances": distances})
 
     recipe = {"model": lm.fingerprint, "settings": asdict(settings), "words": key_of(list(words))}
     folder = experiment.stages.folder(label, recipe, make)
-    return Curve((0, *marks_up_to(settings.steps)), Stages(folder).arrays("curve", frame, dict)["distances"])
+    return Stages(folder).arrays("curve", frame, dict)["distances"]
