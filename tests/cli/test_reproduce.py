@@ -3,6 +3,7 @@
 import json
 
 from rarewords.paper import settings as paper_settings
+from tests.cli import run
 from tests.cli.run import rarewords, refused
 from tests.paper.conftest import SMALL
 
@@ -28,6 +29,10 @@ def test_a_part_by_itself_writes_its_report(store, tmp_path, monkeypatch):
     ] == "Ranks improve with the number of occurrences."
     assert all(claim["verdict"] and claim["test"] for claim in found["claims"])
     assert again.stderr == ""
+    monkeypatch.setattr(run, "loaded", lambda *_, **__: run.bundled())  # as if it came from the hub
+    rarewords("-q", "reproduce", "report", "--model", "someone/bert", *options)
+    text = (out / "report.md").read_text("utf-8")
+    assert "rarewords reproduce all --model someone/bert --corpus store --out out --quick" in text
 
 
 def test_mistakes_are_one_line(store, tmp_path):

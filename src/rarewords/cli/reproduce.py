@@ -44,7 +44,7 @@ def reproduce(
     ready = open_vectors(targets) if targets is not None else None
     # The command is shown in the report, which is read elsewhere: files by their names, defaults left out.
     shown = {
-        "model": Path(model).name,
+        "model": Path(model).name if Path(model).is_dir() else model,
         "corpus": corpus.name,
         "out": out.name,
         "targets": targets and targets.name,
