@@ -53,6 +53,9 @@ def test_a_change_must_be_significant_and_the_same_in_every_seed():
     assert not single.change().holds
     assert single.change(better=False).holds
     assert "one seed" in single.change().text
+    still = OverSeeds.of([[pieces], [worse, pieces]]).change(better=False)  # worse in one, equal in the other
+    assert "1 of 2 seeds" in still.text
+    assert not still.holds
 
 
 @dataclass(frozen=True)

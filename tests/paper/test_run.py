@@ -4,20 +4,23 @@ import json
 import os
 import re
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from rarewords import InputError, WordLearner, WordVectors
+from rarewords import InputError, LanguageModel, WordLearner, WordVectors
 from rarewords.engine import engine_for
 from rarewords.files import to_json
 from rarewords.paper import published
 from rarewords.paper.experiment import Experiment
+from rarewords.paper.parts.examples import ExamplesPart
 from rarewords.paper.run import PARTS, check_parts, reproduce
 from rarewords.paper.settings import CONFIGURATIONS, sample_dataset
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
 from rarewords.probe.result import ProbeResult
 from rarewords.stages import Stages
+from tests.architectures import small_model
 
 
 def test_every_part_has_results_of_the_right_shape(done, settings):
@@ -153,6 +156,31 @@ def test_cached_targets_are_used(done, lm, store, settings, tmp_path):
     other = WordVectors(["kumquat"], np.ones((1, lm.dim), np.float32), {"fingerprint": "0" * 16})
     with pytest.raises(InputError, match="made for another model"):
         Experiment(*inputs, other)
+
+
+def test_words_that_cannot_be_approximated_are_not_missing(lm, store, settings, tmp_path):
+    albert = LanguageModel(*small_model("albert"))
+    ready = WordVectors(["kumquat"], np.ones((1, albert.dim), np.float32))
+    inputs = albert, store, Dataset.load(), settings, Stages(tmp_path), WordLearner(lm)
+    experiment = Experiment(*inputs, ready)
+    vars(experiment).update(shown_words=["kumquat", "日本"], training_targets=[])
+    assert experiment.approximations.words == ["kumquat"]
+
+
+def test_examples_show_pieces_as_text_for_any_tokenizer(settings):
+    roberta = LanguageModel(*small_model("roberta"))
+    trained = SimpleNamespace(vectors={settings.sample.epochs[-1]: {}})
+    experiment = SimpleNamespace(
+        lm=roberta,
+        settings=settings,
+        store=SimpleNamespace(count=len),
+        training=lambda *_: trained,
+    )
+    found = ExamplesPart.run(experiment, None)
+    assert all("Ġ" not in one.question for one in found.queries)
+    assert [one.question.replace("·", "") for one in found.queries] == [
+        pattern.replace("<W>", word) for word, pattern, _, _ in published.EXAMPLES
+    ]
 
 
 def test_a_report_can_be_written_from_results_alone(done, lm, store, settings, tmp_path):

@@ -12,6 +12,7 @@ from rarewords.report.tables import (
     comparison_table,
     difference_table,
     figure,
+    markdown_table,
     result_table,
     signed,
     sizes_table,
@@ -33,6 +34,11 @@ def test_tables():
     assert "*" in rows[1].replace("**", "")  # and the others significantly worse
     assert "<0.001" in difference_table(comparison)
     assert len({len(line) for line in shown.splitlines()}) == 1
+
+
+def test_a_bar_inside_a_cell_is_no_end_of_it():
+    table = markdown_table(["word", "n"], [["a|b", "1"], ["oboe", "22"]])
+    assert table == "| word |   n |\n| ---- | --: |\n| a\\|b |   1 |\n| oboe |  22 |\n"
 
 
 def test_numbers():

@@ -44,9 +44,9 @@ def reproduce(
     ready = open_vectors(targets) if targets is not None else None
     # The command is shown in the report, which is read elsewhere: files by their names, defaults left out.
     shown = {
-        "model": Path(model).name if Path(model).is_dir() else model,
-        "corpus": corpus.name,
-        "out": out.name,
+        "model": Path(model).absolute().name if Path(model).is_dir() else model,
+        "corpus": corpus.absolute().name,
+        "out": out.absolute().name,
         "targets": targets and targets.name,
         "learner": learner and learner.name,
         "data": None if data == "default" else Path(data).name,

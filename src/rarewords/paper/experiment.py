@@ -123,20 +123,15 @@ class Experiment:
     def _model(self) -> dict[str, Any]:
         return {"model": self.lm.fingerprint, "dtype": str(self.lm.dtype).removeprefix("torch.")}
 
-    @cached_property
-    def keywords(self) -> list[str]:
-        """The keywords of all entries, each once."""
-        return list(dict.fromkeys(entry.word.text for entry in self.dataset))
-
-    @cached_property
-    def dev_keywords(self) -> list[str]:
-        """The keywords of dev."""
-        return list(dict.fromkeys(entry.word.text for entry in self.dataset if entry.subset == "dev"))
+    def keywords(self, subset: str = "all") -> list[str]:
+        """The keywords of all entries or those of a set, each once."""
+        entries = (entry for entry in self.dataset if subset in ("all", entry.subset))
+        return list(dict.fromkeys(entry.word.text for entry in entries))
 
     @cached_property
     def shown_words(self) -> list[str]:
         """All keywords and the words of the example queries."""
-        return list(dict.fromkeys([*self.keywords, *(example[0] for example in EXAMPLES)]))
+        return list(dict.fromkeys([*self.keywords(), *(example[0] for example in EXAMPLES)]))
 
     @cached_property
     def frequent(self) -> list[str]:
@@ -163,6 +158,8 @@ class Experiment:
     def approximations(self) -> WordVectors:
         """One-token approximations of all shown words and training words of several pieces."""
         words = list(dict.fromkeys([*self._several_pieces(self.shown_words), *self.training_targets]))
+        pieces = zip(words, self.lm.tokens.pieces_of(words), strict=True)
+        words = [word for word, ids in pieces if not self.lm.tokens.has_unknown(ids)]  # the others get none
         ready = self.targets
         missing = [word for word in words if ready is None or word not in ready]
         if ready is not None and not missing:
@@ -197,7 +194,7 @@ class Experiment:
     ) -> ProbeResult:
         """The model with one vector per keyword; entries whose keyword has none keep their answers."""
         base = self.pieces if subset == "all" else self.pieces.of_set(self.dataset, subset)
-        shown = set(self._several_pieces(self.keywords)) if vectors is None else vectors
+        shown = set(self._several_pieces(self.keywords())) if vectors is None else vectors
         entries = self.dataset.select(subset=subset)
         changed = tuple(entry for entry in entries if entry.word.text in shown)
         if not changed:
@@ -228,7 +225,7 @@ class Experiment:
                 )
                 if report.epoch in epochs:
                     every = report.epoch == epochs[-1] and configuration == "am+context"
-                    words = self.shown_words if every else self.dev_keywords
+                    words = self.shown_words if every else self.keywords("dev")
                     made = mimic.infer_words(words, self.store, prepared=self.contexts)
                     made.vectors.save(folder / f"epoch-{report.epoch}.safetensors")
 
@@ -243,9 +240,9 @@ class Experiment:
 
     def facts(self) -> Facts:
         """The sizes of model, corpus, data set and training set."""
-        lm, bounds, ota = self.lm, FrequencyBounds(), self.settings.ota()
+        lm, size, keywords, bounds = self.lm, self.settings.sample, self.keywords(), FrequencyBounds()
         counts = dict(zip(*self.store.counts(), strict=True))
-        kept = self.settings.sample.contexts or self.store.settings.contexts
+        kept = size.contexts or self.store.settings.contexts
         contexts: dict[str, list[int]] = {band: [] for band in BANDS}
         for entry in self.dataset:
             contexts[bounds.band(entry.count)].append(min(kept, int(counts.get(entry.word.text, 0))))
@@ -256,13 +253,13 @@ class Experiment:
             hidden=lm.hidden,
             parameters=round(lm.model.num_parameters() / 1e6, 1),
             vocabulary=len(lm.embeddings),
-            ota=f"preset fast, {ota.steps:,} steps",
+            ota=f"preset fast, {size.ota_steps:,} steps",
             corpus_words=self.store.totals.words,
             entries={band: len(found) for band, found in contexts.items()},
             training_one_piece=sum(word in lm.whole_words for word in self.frequent),
             training_several=len(self.training_targets),
             contexts_median={b: float(np.median(found)) if found else None for b, found in contexts.items()},
-            without_contexts=sum(word not in counts for word in self.keywords) / max(len(self.keywords), 1),
+            without_contexts=sum(word not in counts for word in keywords) / len(keywords),
         )
 
     def _several_pieces(self, words: Sequence[str]) -> list[str]:

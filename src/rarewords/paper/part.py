@@ -177,9 +177,10 @@ class OverSeeds:
         first, *_, last = _cell(self.mean, relation, band).cells
         found = self.difference(relation, band)
         gains = [_cell(seed, relation, band).differences["mrr"][-1].mean for seed in self.seeds]
-        agree = sum((gain > 0) == better for gain in gains)
+        sign = 1 if better else -1
+        agree = sum(sign * gain > 0 for gain in gains)
         seeds = f"{agree} of {len(gains)} seeds" if len(gains) > 1 else "one seed"
-        won = found.wins > found.losses if better else found.losses > found.wins
+        won = sign * (found.wins - found.losses) > 0
         return Check(
             f"{name or relation_title(relation)}: {figure(first.mrr.mean)} → {figure(last.mrr.mean)} "
             f"({signed(found.mean)}, {p_text(found.p_value)}, n = {first.entries:,}, {seeds})",

@@ -4,8 +4,6 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
-from rarewords.probe.dataset import BANDS
-
 _PAPER: dict[str, Any] = tomllib.loads((files("rarewords") / "paper" / "published.toml").read_text("utf-8"))
 CITATION: str = _PAPER["citation"].strip()
 CORPUS_WORDS: int = _PAPER["corpus_words"]
@@ -16,7 +14,7 @@ OTA_CURVES: dict[str, dict[int, float]] = {
 METHODS: dict[str, list[float]] = _PAPER["methods"]
 ABLATION: dict[str, list[float]] = _PAPER["ablation"]
 ABLATION_EPOCHS: list[int] = _PAPER["ablation_epochs"]
-MAIN_MODELS = tuple(_PAPER["main"]["antonym"])
+MAIN: dict[str, dict[str, list[float]]] = _PAPER["main"]
 SIZES: dict[str, list[int]] = _PAPER["sizes"]
 HEAT_MAP_COUNT: int = _PAPER["heat_map_count"]
 HEAT_MAP_RANK: int = _PAPER["heat_map_rank"]
@@ -26,9 +24,3 @@ CLAIMS: dict[str, dict[str, str]] = {
     name: {**claim, "test": claim["test"].format(**_PAPER["tests"])}
     for name, claim in _PAPER["claims"].items()
 }
-
-
-def main_cell(relation: str, model: str, band: str) -> tuple[float, ...] | None:
-    """MRR, P@3 and P@10 of the main table, None if it has no such cell."""
-    start = 3 * BANDS.index(band)
-    return tuple(_PAPER["main"][relation][model][start : start + 3]) or None

@@ -63,10 +63,9 @@ class Sample:
     seeds: int = 3
 
     def __post_init__(self) -> None:
-        numbers = {name: value for name, value in asdict(self).items() if isinstance(value, int)}
-        small = next((name for name, value in numbers.items() if value < 1), None)
-        if small is not None:
-            raise InputError(f"the sample's {small} must be at least 1, not {numbers[small]}")
+        for name, value in asdict(self).items():
+            if isinstance(value, int) and value < 1:
+                raise InputError(f"the sample's {name} must be at least 1, not {value}")
         if not self.epochs or list(self.epochs) != sorted(set(self.epochs)) or self.epochs[0] < 1:
             raise InputError(f"the measured epochs must increase from 1 on, not {self.epochs}")
 

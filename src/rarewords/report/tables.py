@@ -13,17 +13,14 @@ METRIC_TITLES = {"mrr": "MRR", "p3": "P@3", "p10": "P@10"}
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
     """A Markdown table with padded columns; the first ``left`` are text, the others numbers."""
-    widths = [max(3, *(len(row[i]) for row in [header, *rows])) for i in range(len(header))]
-
-    def line(cells: Sequence[str]) -> str:
-        padded = [
-            cell.ljust(width) if i < left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-        ]
-        return f"| {' | '.join(padded)} |"
-
-    marks = ["-" * width if i < left else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
-    return "\n".join([line(header), line(marks), *(line(row) for row in rows)]) + "\n"
+    lines = [[cell.replace("|", "\\|") for cell in row] for row in (header, *rows)]
+    columns = []
+    for number, column in enumerate(zip(*lines, strict=True)):
+        width = max(3, *map(len, column))
+        pad, mark = (str.ljust, "-" * width) if number < left else (str.rjust, "-" * (width - 1) + ":")
+        title, *cells = (pad(cell, width) for cell in column)
+        columns.append([title, mark, *cells])
+    return "".join(f"| {' | '.join(row)} |\n" for row in zip(*columns, strict=True))
 
 
 def result_table(result: ProbeResult) -> str:

@@ -224,7 +224,7 @@ def _words(taught: Taught) -> str:
         judged = word.judgement
         gain = f"{judged.gain:+.2f} ± {judged.error:.2f}" if judged else "–"
         chance = "–" if word.probability is None else f"{word.probability:.2f}"
-        answers = [", ".join(one[:3]).replace("|", "\\|") for one in (word.before, word.after)]
+        answers = [", ".join(one[:3]) for one in (word.before, word.after)]
         numbers = [f"{word.count:,}", f"{word.contexts:,}", gain, chance]
         rows.append([word.word, f"`{as_title(word.question)}`", *answers, word.verdict, *numbers])
     headings = ["word", "question", "before", "after", "verdict", "count", "contexts", "held-out gain"]

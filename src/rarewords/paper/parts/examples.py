@@ -55,7 +55,7 @@ class ExamplesPart(Part):
             vectors = [None, *(one.get(word) for one in made.values())]
             found = lm.fill([Query(pattern, word, vector) for vector in vectors], top_k=_SHOWN)
             paper = {"paper: base": before, "paper: base+AM": after}
-            cut = "·".join(piece.removeprefix("##") for piece in lm.piece_strings(lm.pieces(word)))
+            cut = "·".join(piece.removeprefix("##") for piece in lm.tokens.text_of(lm.pieces(word)))
             queries.append(
                 Answered(
                     word,

@@ -10,7 +10,7 @@ import numpy as np
 
 from rarewords.paper import published
 from rarewords.paper.experiment import Experiment, Facts
-from rarewords.paper.part import Check, Claim, OverSeeds, Part, paragraphs, table
+from rarewords.paper.part import EMPTY, Check, Claim, OverSeeds, Part, paragraphs, table
 from rarewords.paper.settings import CONFIGURATIONS
 from rarewords.probe.dataset import BANDS, RELATIONS
 from rarewords.probe.result import METRICS, ProbeResult
@@ -66,7 +66,7 @@ class MainPart(Part):
             OverSeeds.of([[pieces], mixed]),
             OverSeeds.of([vectors, mixed]),
             by_threshold,
-            sum(word not in made[0] for word in experiment.keywords),
+            sum(word not in made[0] for word in experiment.keywords()),
         )
 
     def markdown(self, _: Path) -> str:
@@ -131,9 +131,9 @@ def main_table(compared: OverSeeds, *, paper: bool = False) -> str:
             [label, *(compared.cell(method, relation, band, metric) for band in BANDS for metric in METRICS)]
             for method, label in enumerate(compared.mean.labels)
         ]
-        for model in published.MAIN_MODELS if paper and relation != "all" else ():
-            theirs = [published.main_cell(relation, model, band) or [math.nan] * 3 for band in BANDS]
-            group.append([f"paper: {model}", *(figure(one) for cell in theirs for one in cell)])
+        for model, theirs in published.MAIN.get(relation, {}).items() if paper else ():
+            empty = [EMPTY] * (len(BANDS) * len(METRICS) - len(theirs))  # corruptions are rare only
+            group.append([f"paper: {model}", *map(figure, theirs), *empty])
         rows += [[relation_title(relation) if not place else "", *row] for place, row in enumerate(group)]
     return table(
         "MRR, P@3 and P@10 on test. * differs significantly from the pieces.",
