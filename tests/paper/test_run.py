@@ -226,6 +226,8 @@ def test_the_report_has_what_a_reader_needs(done):
         "## Inputs, settings and environment",
         "## What it cost",
         "| Probing with OTA ",
+        "| Probing with AM+context, seed 0 ",
+        "| Probing with AM+context, seed 1 ",
         "Repeat: `rarewords reproduce ",
         "Means of 2 seeds",
         "paper: base+AM",

@@ -282,10 +282,7 @@ class Experiment:
             result = evaluate(self.lm, dataset, settings, vectors=vectors, label=label, stages=stages)
             result.save(folder / "result.json.gz")
 
-        folder = self.stages.folder(f"Probing with {label}", recipe, make)
-        result = ProbeResult.load(folder / "result.json.gz")
-        # Two configurations may share a stage; each keeps its name.
-        return result.restrict(result.count >= 0, label=label)
+        return ProbeResult.load(self.stages.folder(f"Probing with {label}", recipe, make) / "result.json.gz")
 
 
 _opened: dict[str, Experiment] = {}

@@ -74,13 +74,15 @@ def draw_heat_map(result: ProbeResult, path: str | Path, *, relation: str = "coh
 
 def draw_shares(table: HeatMap, title: str, path: str | Path) -> list[Path]:
     """Draw a heat map that :func:`heat_map` made."""
-    shares = table.shares
+    from matplotlib.colors import LinearSegmentedColormap
+
+    ink = LinearSegmentedColormap.from_list("ink", ["#ffffff", "#9db4c8", "#1b3a5c", "#0a1626"])
+    shares = np.ma.masked_invalid(table.shares)
     counts = [f"$2^{{{math.log2(end):.0f}}}$" if end else "∞" for end in table.counts]
     ranks = [f"{end:.0f}" if end else "beyond" for end in table.ranks]
     with drawn(path, (5.6, 3.9)) as (figure, axes):
-        image = axes.imshow(
-            np.ma.masked_invalid(shares), origin="lower", aspect="auto", cmap=_greys(), vmin=0
-        )
+        paper = ink.with_extremes(bad="#f4f1ec")
+        image = axes.imshow(shares, origin="lower", aspect="auto", cmap=paper, vmin=0)
         axes.set_xticks(range(len(counts)), counts)
         axes.set_yticks(range(len(ranks)), ranks)
         axes.set_xlabel("Occurrences of the word, up to")
@@ -91,7 +93,7 @@ def draw_shares(table: HeatMap, title: str, path: str | Path) -> list[Path]:
         bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
         bar.set_label("Share of the column's words")
         bar.outline.set_linewidth(0.6)
-        for column in np.flatnonzero(~np.isnan(shares).any(axis=0)).tolist():
+        for column in np.flatnonzero(np.sum(table.cells, axis=0)).tolist():
             # A dot on the most probable interval guides the eye.
             axes.plot(column, shares[:, column].argmax(), ".", color="#c8553d", markersize=4)
     return figure_files(path)
@@ -126,8 +128,7 @@ def draw_methods(
                 capsize=2.5,
                 label=result.label,
             )
-        sizes = [int(results[0].chosen(relation, band).sum()) for band in BANDS]
-        names = [f"{band}\n{size:,} entries" for band, size in zip(BANDS, sizes, strict=True)]
+        names = [f"{band}\n{results[0].chosen(relation, band).sum():,} entries" for band in BANDS]
         axes.set_xticks(range(len(BANDS)), names)
         axes.set_xlim(-0.3, len(BANDS) - 0.7)
         axes.set_ylim(bottom=0)
@@ -142,13 +143,6 @@ def draw_methods(
 
 def _relation(name: str) -> str:
     return name if name == "all" else relation_name(name)
-
-
-def _greys() -> Any:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    colours = LinearSegmentedColormap.from_list("ink", ["#ffffff", "#9db4c8", "#1b3a5c", "#0a1626"])
-    return colours.with_extremes(bad="#f4f1ec")
 
 
 @contextmanager

@@ -81,7 +81,6 @@ class AblationPart(Part):
         )
 
     def claims(self) -> Sequence[Claim]:
-        """OTA, form and context are needed; AM+context is better than AM, more epochs than fewer."""
         lean, more = self.context_share["am"], self.context_share["am+context"]
         longer = f"from {_after(self.epochs[0])} to {_after(self.epochs[-1])}"
         risen = all(one < other for one, other in zip(lean, more, strict=True))

@@ -6,7 +6,7 @@ from typing import Self
 
 from rarewords.paper.experiment import Experiment
 from rarewords.paper.part import OverSeeds, Part, paragraphs
-from rarewords.paper.parts.main import CONFIGURATION, LABEL, main_table, trained
+from rarewords.paper.parts.main import CONFIGURATION, LABEL, main_table, probed, trained
 from rarewords.report.tables import difference_table
 from rarewords.vectors import WordVectors
 
@@ -34,7 +34,7 @@ class BeyondPart(Part):
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
         vectors = _vectors(experiment)
-        am = [experiment.probe(LABEL, vectors=one) for one in trained(experiment).values()]
+        am = probed(experiment, trained(experiment))
         ours = experiment.probe(OURS, vectors=vectors)
         test = [
             [one.of_set(experiment.dataset, "test") for one in runs]

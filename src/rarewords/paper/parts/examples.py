@@ -80,7 +80,6 @@ class ExamplesPart(Part):
         )
 
     def claims(self) -> Sequence[Claim]:
-        """AM's answers name what the word is, where the pieces' do not."""
         checks = []
         for one in self.queries:
             if len(one.paper) == 2:

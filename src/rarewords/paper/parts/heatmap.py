@@ -47,21 +47,17 @@ class HeatMapPart(HeatMap, Part):
         return paragraphs(self.said("text", depth=HEAT_MAP_DEPTH), picture("heatmap", self.said("picture")))
 
     def claims(self) -> Sequence[Claim]:
-        """The two sentences the paper says about its figure, and the trend."""
-        cells, checks = np.array(self.cells), []
-        rng = np.random.default_rng(0)
-        far = np.array([end is None or end > _FAR for end in self.ranks])
-        for column, count in enumerate(self.counts):
-            total = int(cells[:, column].sum())
-            if count is None or count > published.HEAT_MAP_COUNT or total < _FEWEST:
+        cells, checks, rng = np.array(self.cells), [], np.random.default_rng(0)
+        counts, ranks = (np.array([end or math.inf for end in ends]) for ends in (self.counts, self.ranks))
+        above, far, near = counts > published.HEAT_MAP_COUNT, ranks > _FAR, ranks <= published.HEAT_MAP_RANK
+        for count, column in zip(counts[~above], cells.T[~above], strict=True):
+            total, best = int(column.sum()), int(column.argmax())
+            if total < _FEWEST:
                 continue
-            best = int(cells[:, column].argmax())
-            drawn = rng.multinomial(total, cells[:, column] / total, 2000).argmax(axis=1)
+            drawn = rng.multinomial(total, column / total, 2000).argmax(axis=1)
             sure = float(far[drawn].mean())
             text = f"up to {count:,.0f}: most probable ranks {self._interval(best)} (beyond 64 in {sure:.0%})"
             checks.append(Check(text, bool(far[best]) and sure >= _SURE))
-        above = [end is None or end > published.HEAT_MAP_COUNT for end in self.counts]
-        near = np.array([end is not None and end <= published.HEAT_MAP_RANK for end in self.ranks])
         frequent = cells[:, above].sum(axis=1)
         test, (rho, p) = SignTest(int(frequent[near].sum()), int(frequent[~near].sum())), self.correlation
         total = test.wins + test.losses

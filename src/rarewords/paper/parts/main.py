@@ -47,9 +47,8 @@ class MainPart(Part):
 
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
-        """Vectors for all keywords, and the mixture by count, against the pieces."""
-        made = list(trained(experiment).values())
-        runs = [experiment.pieces, *(experiment.probe(LABEL, vectors=vectors) for vectors in made)]
+        made = trained(experiment)
+        runs = [experiment.pieces, *probed(experiment, made)]
         dev, (pieces, *vectors) = (
             [one.of_set(experiment.dataset, subset) for one in runs] for subset in ("dev", "test")
         )
@@ -57,7 +56,7 @@ class MainPart(Part):
         below = {one: THRESHOLDS[int(np.argmax(mrr))] for one, mrr in by_threshold.items()}
         mixed = [mixture(pieces, one, below) for one in vectors]
         pieces.save(folder / "main-pieces.json.gz")
-        for seed, one, mix in zip(experiment.settings.training_seeds, vectors, mixed, strict=True):
+        for seed, one, mix in zip(made, vectors, mixed, strict=True):
             one.save(folder / f"main-am+context-{seed}.json.gz")
             mix.save(folder / f"main-mixed-{seed}.json.gz")
         return cls(
@@ -66,7 +65,7 @@ class MainPart(Part):
             OverSeeds.of([[pieces], mixed]),
             OverSeeds.of([vectors, mixed]),
             by_threshold,
-            sum(word not in made[0] for word in experiment.keywords()),
+            sum(word not in made[experiment.settings.seed] for word in experiment.keywords()),
         )
 
     def markdown(self, _: Path) -> str:
@@ -87,7 +86,6 @@ class MainPart(Part):
         )
 
     def claims(self) -> Sequence[Claim]:
-        """Rare words gain in every relation; frequent ones do not; the mixture has the best of both."""
         found = self.vectors
         present = {band: [one for one in RELATIONS if found.mean.cell(one, band)] for band in BANDS}
         nouns = ("hypernym", "cohyponym")
@@ -119,6 +117,12 @@ def trained(experiment: Experiment) -> dict[int, WordVectors]:
     """The vectors of AM+context after its last epoch, by seed."""
     seeds, epochs = experiment.settings.training_seeds, experiment.settings.sample.epochs
     return {seed: experiment.training(CONFIGURATION, seed).vectors[epochs[-1]] for seed in seeds}
+
+
+def probed(experiment: Experiment, vectors: Mapping[int, WordVectors]) -> list[ProbeResult]:
+    """The model with the vectors of AM+context, for each seed."""
+    runs = [experiment.probe(f"{LABEL}, seed {seed}", vectors=one) for seed, one in vectors.items()]
+    return [run.restrict(run.count >= 0, label=LABEL) for run in runs]  # the seed names the stage only
 
 
 def main_table(compared: OverSeeds, *, paper: bool = False) -> str:

@@ -36,7 +36,6 @@ class MethodsPart(Part):
 
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
-        """Probe with each method over dev and test."""
         results = [experiment.probe("OTA", vectors=experiment.approximations), experiment.pieces]
         results += [experiment.probe(TITLES[one], method=one) for one in _BASELINES]
         for method, result in zip(TITLES, results, strict=True):
@@ -61,7 +60,6 @@ class MethodsPart(Part):
         )
 
     def claims(self) -> Sequence[Claim]:
-        """Frequency matters; OTA is near the pieces and far above the baselines."""
         return [
             Claim.of("frequency", *map(self._rises, published.METHODS)),
             Claim.of("ota-near", *map(self._near_the_pieces, BANDS)),

@@ -96,7 +96,6 @@ class OtaPart(Part):
 
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
-        """Approximate one-piece words in both kinds of contexts and record the distance on the way."""
         settings = experiment.settings
         words = one_piece_words(experiment.lm, settings.sample.curve_words, settings.seed)
         write_json(folder / "ota-words.json", words)
@@ -113,7 +112,6 @@ class OtaPart(Part):
         )
 
     def markdown(self, figures: Path) -> str:
-        """The figure and a table of the same numbers."""
         self._draw(figures / "ota.svg")
         rows = []
         for mark in sorted({mark for mark in _MARKS if mark in self.marks} | {self.marks[-1]}):
@@ -128,7 +126,6 @@ class OtaPart(Part):
         )
 
     def claims(self) -> Sequence[Claim]:
-        """RANDOM beats STATIC significantly, and is best before the end."""
         after = [place for place, mark in enumerate(self.marks) if mark >= min(_FEW, self.marks[-1])]
         won = sum(self.random_nearer[place].better for place in after)
         static, random, last, test = self.means["static"], self.means["random"], self.marks[-1], self.at_best
@@ -145,7 +142,6 @@ class OtaPart(Part):
         ]
 
     def reasons(self, facts: Facts) -> Sequence[str]:
-        """What is known about the model, and what the curves leave open."""
         falling = self._best == self.marks[-1]
         return [self.said("reason", facts=facts), *([self.said("falling")] if falling else [])]
 
