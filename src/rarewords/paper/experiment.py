@@ -81,7 +81,7 @@ class Facts:
         return CORPUS_WORDS / max(self.corpus_words, 1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Experiment:
     """The shared inputs and stages of a reproduction.
 

@@ -162,21 +162,21 @@ class OverSeeds:
             return EMPTY
         text = figure(getattr(found.cells[method], metric).mean)
         star = "\\*" if method and found.differences[metric][method - 1].significant() else ""
-        cells = [_cell(seed, relation, band).cells[method] for seed in self.seeds]
+        cells = [cell_of(seed, relation, band).cells[method] for seed in self.seeds]
         spread = [getattr(cell, metric).mean for cell in cells]
         return text + star + (f" ± {figure(stdev(spread))}" if len(set(spread)) > 1 else "")
 
     def difference(self, relation: str = "all", band: str = "all") -> Difference:
         """How the last method differs from the first in MRR."""
-        return _cell(self.mean, relation, band).differences["mrr"][-1]
+        return cell_of(self.mean, relation, band).differences["mrr"][-1]
 
     def change(
         self, relation: str = "all", band: str = "all", *, better: bool = True, name: str = ""
     ) -> Check:
         """Whether the last method is significantly better (or worse) than the first, in every seed."""
-        first, *_, last = _cell(self.mean, relation, band).cells
+        first, *_, last = cell_of(self.mean, relation, band).cells
         found = self.difference(relation, band)
-        gains = [_cell(seed, relation, band).differences["mrr"][-1].mean for seed in self.seeds]
+        gains = [cell_of(seed, relation, band).differences["mrr"][-1].mean for seed in self.seeds]
         sign = 1 if better else -1
         agree = sum(sign * gain > 0 for gain in gains)
         seeds = f"{agree} of {len(gains)} seeds" if len(gains) > 1 else "one seed"
@@ -188,7 +188,8 @@ class OverSeeds:
         )
 
 
-def _cell(comparison: Comparison, relation: str, band: str) -> ComparedCell:
+def cell_of(comparison: Comparison, relation: str, band: str) -> ComparedCell:
+    """A cell that is known to have entries."""
     cell = comparison.cell(relation, band)
     assert cell is not None
     return cell

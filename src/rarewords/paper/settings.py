@@ -131,7 +131,7 @@ class ReproduceSettings:
         """How a configuration is trained."""
         usual, size = CONFIGURATIONS[configuration].settings, self.sample
         # A sample with few contexts per word has no more of them to draw.
-        most = usual.contexts_max if size.contexts is None else min(usual.contexts_max, size.contexts)
+        most = min(usual.contexts_max, size.contexts or usual.contexts_max)
         return replace(
             usual,
             epochs=size.epochs[-1],

@@ -10,7 +10,7 @@ from typing import Any, Self
 from rarewords.errors import InputError
 from rarewords.paper import published
 from rarewords.paper.experiment import Experiment, Facts
-from rarewords.paper.part import LEVEL, Check, Claim, Part, p_text, paragraphs, picture, table
+from rarewords.paper.part import LEVEL, Check, Claim, Part, cell_of, p_text, paragraphs, picture, table
 from rarewords.probe.compare import ComparedCell, Comparison, compare
 from rarewords.probe.dataset import BANDS
 from rarewords.probe.result import Measure
@@ -36,6 +36,9 @@ class MethodsPart(Part):
 
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
+        for band in BANDS:
+            if not experiment.pieces.chosen(band=band).any():
+                raise InputError(f"the data set has no {band} words; use one with words of every frequency")
         results = [experiment.probe("OTA", vectors=experiment.approximations), experiment.pieces]
         results += [experiment.probe(TITLES[one], method=one) for one in _BASELINES]
         for method, result in zip(TITLES, results, strict=True):
@@ -75,10 +78,7 @@ class MethodsPart(Part):
         ]
 
     def _cell(self, band: str) -> ComparedCell:
-        cell = self.comparison.cell("all", band)
-        if cell is None:
-            raise InputError(f"the data set has no {band} words; use one that has words of every frequency")
-        return cell
+        return cell_of(self.comparison, "all", band)
 
     def _mrr(self, method: str, band: str) -> Measure:
         return self._cell(band).cells[list(TITLES).index(method)].mrr
