@@ -6,11 +6,10 @@ import pytest
 
 from rarewords import InputError
 from rarewords.paper.parts.methods import MethodsPart
-from tests.paper.test_part import result
 
 
 def test_a_data_set_without_frequent_words_is_refused_before_it_is_probed(tmp_path):
     """Refused later, it would keep every part of the run from being reported."""
-    experiment = SimpleNamespace(pieces=result([4] * 4, counts=[0, 0, 50, 50]))
+    experiment = SimpleNamespace(dataset=[SimpleNamespace(count=count) for count in (0, 50)])
     with pytest.raises(InputError, match="no frequent words"):
         MethodsPart.run(experiment, tmp_path)

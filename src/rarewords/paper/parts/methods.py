@@ -12,7 +12,7 @@ from rarewords.paper import published
 from rarewords.paper.experiment import Experiment, Facts
 from rarewords.paper.part import LEVEL, Check, Claim, Part, cell_of, p_text, paragraphs, picture, table
 from rarewords.probe.compare import ComparedCell, Comparison, compare
-from rarewords.probe.dataset import BANDS
+from rarewords.probe.dataset import BANDS, FrequencyBounds
 from rarewords.probe.result import Measure
 from rarewords.report.figures import COLOURS, MARKS, drawn
 from rarewords.report.tables import figure, signed
@@ -36,8 +36,9 @@ class MethodsPart(Part):
 
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
+        bands = {FrequencyBounds().band(entry.count) for entry in experiment.dataset}
         for band in BANDS:
-            if not experiment.pieces.chosen(band=band).any():
+            if band not in bands:
                 raise InputError(f"the data set has no {band} words; use one with words of every frequency")
         results = [experiment.probe("OTA", vectors=experiment.approximations), experiment.pieces]
         results += [experiment.probe(TITLES[one], method=one) for one in _BASELINES]
