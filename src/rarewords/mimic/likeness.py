@@ -10,38 +10,14 @@ each dimension in units of its spread over all contexts at hand, is the word's *
 The word itself is never seen, so known, rare and invented words can be compared.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import torch
 from torch import Tensor
 
-from rarewords.engine import in_threads, one_thread
-from rarewords.errors import InputError
+from rarewords.engine import one_thread
 from rarewords.lm import LanguageModel
-from rarewords.mimic.masked import MaskedContexts, contexts_of_sentences
-from rarewords.mimic.readings import batches, pool
-from rarewords.progress import progress
-
-
-def likeness(
-    lm: LanguageModel, words: Sequence[tuple[str, Sequence[str]]], *, length: int = 64
-) -> np.ndarray:
-    """The likeness of every two words, from -1 to 1. *Shape:* (words, words)
-
-    >>> likeness(lm, [("oldanka", boats), ("vessel", ships), ("pear", fruits)])  # doctest: +SKIP
-
-    :param words: each word with sentences that contain it; the more words, the better the spread is known.
-    :param length: cut a sentence to this many tokens around the word.
-    """
-    for word, sentences in words:
-        if not sentences:
-            raise InputError(f"{word!r} has no sentence to compare it by; give sentences that contain it")
-    pairs = [(word, sentence) for word, sentences in words for sentence in sentences]
-    masked = contexts_of_sentences(lm.tokens, pairs, length=length)
-    found = profiles(states(lm, masked), np.array([len(sentences) for _, sentences in words]))
-    unit = torch.nn.functional.normalize(found, dim=1)
-    return (unit @ unit.T).cpu().numpy()
+from rarewords.mimic.masked import MaskedContexts
+from rarewords.mimic.readings import fill, pool
 
 
 @one_thread()
@@ -49,16 +25,11 @@ def states(lm: LanguageModel, contexts: MaskedContexts) -> Tensor:
     """The last hidden state at the mask of each context. *Shape:* (contexts, hidden)"""
     result = torch.zeros(len(contexts.rows), lm.hidden, device=lm.device)
 
-    @torch.no_grad()
-    def compute(batch: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        part, ids, blank = batch
+    def compute(_: Tensor, ids: Tensor, blank: Tensor) -> Tensor:
         rows = torch.arange(len(ids), device=ids.device)
-        return part, lm.last_hidden_state(lm.embed(ids))[rows, blank].float()
+        return lm.last_hidden_state(lm.embed(ids))[rows, blank].float()
 
-    with progress("Reading", total=len(contexts.rows), unit="contexts") as bar:
-        for part, found in in_threads(compute, batches(lm, contexts), lm.device.type):
-            result[part] = found
-            bar.advance(len(part))
+    fill(result, lm, contexts, compute)
     return result
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -31,6 +32,11 @@ class MaskedContexts:
     blank: np.ndarray
     counts: np.ndarray
 
+    @classmethod
+    def of(cls, words: Sequence[str], encoded: Sequence[tuple[np.ndarray, int]], counts: np.ndarray) -> Self:
+        """From the tokens of each context and the place of the mask in them."""
+        return cls(words, [row for row, _ in encoded], np.array([at for _, at in encoded], np.int64), counts)
+
     @property
     def owner(self) -> np.ndarray:
         """The word of each context. *Shape:* (contexts,)"""
@@ -45,19 +51,15 @@ def contexts_of_words(
     :param contexts: at most this many per word.
     :param length: cut a context to this many tokens around the mask.
     """
-    owners = [np.zeros(0, np.int64)]
-    rows: list[np.ndarray] = []
-    blanks: list[int] = []
+    owners, encoded = [np.zeros(0, np.int64)], []
     with progress("Reading contexts", unit="contexts") as bar:
         for owner, spans in store.context_texts(words, contexts):
             owners.append(owner)
-            _encode(tokens, spans, length, rows, blanks)
+            encoded += _encode(tokens, spans, length)
             bar.advance(len(spans))
     owner = np.concatenate(owners)
-    order = np.argsort(owner, kind="stable")
-    counts = np.bincount(owner, minlength=len(words))
-    ordered = [rows[at] for at in order.tolist()]
-    return MaskedContexts(words, ordered, np.array(blanks, np.int64)[order], counts)
+    ordered = [encoded[at] for at in np.argsort(owner, kind="stable").tolist()]
+    return MaskedContexts.of(words, ordered, np.bincount(owner, minlength=len(words)))
 
 
 def contexts_of_sentences(
@@ -71,11 +73,8 @@ def contexts_of_sentences(
         if found is None:
             raise InputError(f"the sentence {sentence[:60]!r} does not contain the word {word!r}")
         spans.append((text, *found))
-    rows: list[np.ndarray] = []
-    blanks: list[int] = []
-    _encode(tokens, spans, length, rows, blanks)
-    words, counts = [word for word, _ in sentences], np.ones(len(rows), np.int64)
-    return MaskedContexts(words, rows, np.array(blanks, np.int64), counts)
+    words, counts = [word for word, _ in sentences], np.ones(len(spans), np.int64)
+    return MaskedContexts.of(words, _encode(tokens, spans, length), counts)
 
 
 def find_word(word: str, sentence: str, *, lower_case: bool) -> tuple[int, int] | None:
@@ -96,19 +95,19 @@ def find_word(word: str, sentence: str, *, lower_case: bool) -> tuple[int, int] 
     return inside.span() if inside else None
 
 
-def _encode(
-    tokens: Tokens, spans: Sequence[Span], length: int, rows: list[np.ndarray], blanks: list[int]
-) -> None:
-    """Append the token ids and the place of the mask of each sentence."""
+def _encode(tokens: Tokens, spans: Sequence[Span], length: int) -> list[tuple[np.ndarray, int]]:
+    """The token ids of each sentence and the place of the mask in them."""
     mask, before, after = tokens.mask_token, *tokens.special_tokens
     texts = [text[:start] + mask + text[end:] for text, start, end in spans]
     encoded = tokens.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []
     mask_id = tokens.tokenizer.mask_token_id
     room = length - len(before) - len(after)
+    result = []
     for ids, (text, start, _) in zip(encoded, spans, strict=True):
         # The sentence may itself say "[MASK]": ours comes after those to the left of the word.
         blank = [place for place, token in enumerate(ids) if token == mask_id][text[:start].count(mask)]
         # The same number of tokens on either side; if one side is short, more of the other.
         first = max(0, min(blank - room // 2, len(ids) - room))
-        rows.append(np.array([*before, *ids[first : first + room], *after], dtype=np.int32))
-        blanks.append(blank - first + len(before))
+        row = np.array([*before, *ids[first : first + room], *after], dtype=np.int32)
+        result.append((row, blank - first + len(before)))
+    return result

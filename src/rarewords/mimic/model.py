@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from rarewords.mimic.batches import Reader
 from rarewords.mimic.ngrams import Bags
+from rarewords.mimic.readings import sums
 from rarewords.mimic.settings import MimicSettings
 
 
@@ -121,7 +122,7 @@ class FormContextModel(nn.Module):
         words = torch.arange(len(counts), device=counts.device)
         owner = torch.repeat_interleave(words, counts, output_size=len(readings))
         if self.settings.attention:
-            summed = _sums(readings, readings.new_ones(len(readings)), counts)  # S
+            summed = sums(readings, counts, readings.new_ones(len(readings)))  # S
             compared = summed @ (self.compare.T @ self.compare)  # u
             total = (summed * compared).sum(-1).clamp_min(torch.finfo(readings.dtype).tiny)
             # A lookup instead of an index: its gradient adds in a fixed order, also on a GPU.
@@ -129,13 +130,4 @@ class FormContextModel(nn.Module):
             weights = scores / nn.functional.embedding(owner, total[:, None]).squeeze(-1)
         else:
             weights = 1 / counts.to(readings.dtype)[owner]
-        return _sums(readings, weights, counts), weights
-
-
-def _sums(readings: Tensor, weights: Tensor, counts: Tensor) -> Tensor:
-    """Weighted sums of the readings of each word. *Shape:* (words, dim)"""
-    if not len(readings):
-        return readings.new_zeros(len(counts), readings.shape[1])
-    every = torch.arange(len(readings), device=readings.device)
-    starts = counts.cumsum(0) - counts
-    return nn.functional.embedding_bag(every, readings, starts, mode="sum", per_sample_weights=weights)
+        return sums(readings, counts, weights), weights

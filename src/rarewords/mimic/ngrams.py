@@ -52,9 +52,7 @@ class NgramTable:
         cls, words: Iterable[str], *, shortest: int = 3, longest: int = 5, threshold: int = 4, limit: int = 0
     ) -> Self:
         """Keep n-grams that at least ``threshold`` words contain; the ``limit`` most common, 0 for all."""
-        counts: Counter[str] = Counter()
-        for word in words:
-            counts.update(set(ngrams(word, shortest, longest)))
+        counts = Counter(gram for word in words for gram in set(ngrams(word, shortest, longest)))
         kept = [(-count, gram) for gram, count in counts.items() if count >= threshold]
         return cls([gram for _, gram in sorted(kept)[: limit or None]], shortest, longest)
 

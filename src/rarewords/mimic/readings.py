@@ -9,7 +9,7 @@ With ``shown`` the word stays in its sentence and the mask follows behind a slas
 tree``: the model then expects a word that fits both the place and what it knows about the pieces.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
@@ -97,22 +97,39 @@ def read(lm: LanguageModel, known: KnownWords, contexts: MaskedContexts, reading
         own = np.array([lm.whole_words[word] for word in contexts.words])[contexts.owner]
         column = torch.searchsorted(known.ids, torch.from_numpy(own).to(lm.device))
 
-    @torch.no_grad()
-    def compute(batch: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        part, ids, blank = batch
+    def compute(part: Tensor, ids: Tensor, blank: Tensor) -> Tensor:
         # Rounding to bfloat16 moves a reading by less than one context differs from the next.
         with torch.autocast(lm.device.type, dtype=torch.bfloat16, enabled=lm.device.type == "cuda"):
             logits = lm.logits_at(lm.embed(ids), blank)
         logits = logits[:, known.ids].float()
         if column is not None:
             logits.scatter_(1, column[part][:, None], float("-inf"))
-        return part, (torch.softmax(logits, dim=-1) @ known.embeddings).to(kept)
+        return (torch.softmax(logits, dim=-1) @ known.embeddings).to(kept)
 
-    with progress("Reading", total=len(contexts.rows), unit="contexts") as bar:
-        for part, expected in in_threads(compute, batches(lm, contexts), lm.device.type):
-            readings[part] = expected
-            bar.advance(len(part))
+    fill(readings, lm, contexts, compute)
     return readings
+
+
+def fill(rows: Tensor, lm: LanguageModel, contexts: MaskedContexts, compute: Callable[..., Tensor]) -> None:
+    """Compute a row for each context, in batches of one length. *Shape:* (contexts, any)
+
+    :param compute: gets the numbers of some contexts, their tokens and the place of the mask in each.
+        *Shapes:* (batch,), (batch, length), (batch,) -> (batch, any)
+    """
+
+    @torch.no_grad()
+    def computed(numbers: list[int]) -> tuple[Tensor, Tensor]:
+        part = np.array(numbers)
+        ids = np.stack([contexts.rows[at] for at in numbers]).astype(np.int64)
+        batch = [torch.from_numpy(one).to(lm.device) for one in (part, ids, contexts.blank[part])]
+        return batch[0], compute(*batch)
+
+    budget = _TOKENS_ON_CPU if lm.device.type == "cpu" else _TOKENS_ON_GPU
+    batches = batches_by_length([len(row) for row in contexts.rows], budget)
+    with progress("Reading", total=len(contexts.rows), unit="contexts") as bar:
+        for part, found in in_threads(computed, batches, lm.device.type):
+            rows[part] = found
+            bar.advance(len(part))
 
 
 def _with_words(lm: LanguageModel, contexts: MaskedContexts) -> MaskedContexts:
@@ -126,21 +143,6 @@ def _with_words(lm: LanguageModel, contexts: MaskedContexts) -> MaskedContexts:
     return replace(contexts, rows=rows, blank=blank)
 
 
-def batches(lm: LanguageModel, contexts: MaskedContexts) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Contexts of one length together: their numbers, their tokens and the place of the mask in each.
-
-    *Shapes:* (batch,), (batch, length), (batch,)
-    """
-    budget = _TOKENS_ON_CPU if lm.device.type == "cpu" else _TOKENS_ON_GPU
-    for batch in batches_by_length([len(row) for row in contexts.rows], budget):
-        part = np.array(batch)
-        ids = np.stack([contexts.rows[at] for at in batch]).astype(np.int64)
-        numbers, rows, blank = (
-            torch.from_numpy(one).to(lm.device) for one in (part, ids, contexts.blank[part])
-        )
-        yield numbers, rows, blank
-
-
 def pool(readings: Tensor, counts: np.ndarray, none: Tensor) -> Tensor:
     """The mean reading of each word.
 
@@ -149,14 +151,22 @@ def pool(readings: Tensor, counts: np.ndarray, none: Tensor) -> Tensor:
     :param none: what a word without contexts gets. *Shape:* (dim,)
     :return: *Shape:* (words, dim)
     """
-    if not len(readings):
-        return none.repeat(len(counts), 1)
     numbers = torch.from_numpy(counts).to(readings.device)
+    means = sums(readings.float(), numbers) / numbers.clamp_min(1)[:, None]
+    return torch.where((numbers > 0)[:, None], means, none)
+
+
+def sums(readings: Tensor, counts: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Sums of the readings of each word, weighted if asked for. *Shape:* (words, dim)
+
+    Unlike index_add on a GPU, this always adds in the same order.
+    """
+    if not len(readings):
+        return readings.new_zeros(len(counts), readings.shape[1])
     every = torch.arange(len(readings), device=readings.device)
-    # Unlike index_add on a GPU, this always adds in the same order.
-    starts = numbers.cumsum(0) - numbers
-    sums = torch.nn.functional.embedding_bag(every, readings.float(), starts, mode="sum")
-    return torch.where((numbers > 0)[:, None], sums / numbers.clamp_min(1)[:, None], none)
+    starts = counts.cumsum(0) - counts
+    bag = torch.nn.functional.embedding_bag
+    return bag(every, readings, starts, mode="sum", per_sample_weights=weights)
 
 
 def read_store(

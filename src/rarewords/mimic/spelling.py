@@ -31,7 +31,7 @@ class Spelling:
         self._known = known
         self._temperature = temperature
         self._lower_case = lm.lower_case
-        self._words = [word for word, _ in sorted(lm.whole_words.items(), key=lambda item: item[1])]
+        self._words = sorted(lm.whole_words, key=lm.whole_words.__getitem__)
         self._place = {word: place for place, word in enumerate(self._words)}
         self._number: dict[str, int] = {}
         rows = [
