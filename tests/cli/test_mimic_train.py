@@ -49,6 +49,11 @@ def test_a_training_interrupted_before_it_is_saved_is_not_repeated(options, tmp_
     assert not (tmp_path / ".mimic.work").exists()
 
 
+def test_a_seed_of_zero_wins_over_the_settings_file(options):
+    done = rarewords(*options, "--without", "ota", "--seed", 0, "--json")
+    assert json.loads(done.stdout)["settings"]["seed"] == 0
+
+
 def _interrupt(*_, **__):
     raise KeyboardInterrupt
 

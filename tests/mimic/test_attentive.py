@@ -117,6 +117,14 @@ def test_saved_and_loaded_it_infers_the_same_and_packed_nearly_so(lm, store, tmp
     assert sizes[1] < 0.35 * sizes[0]
 
 
+def test_a_model_of_no_targets_at_all_can_be_loaded(lm, store, tmp_path):
+    none = WordVectors([], np.zeros((0, lm.dim), np.float32))
+    AttentiveMimicking.fit(lm, store, none, preset("am", min_count=300, epochs=1)).save_pretrained(
+        tmp_path / "mimic"
+    )
+    assert len(AttentiveMimicking.from_pretrained(tmp_path / "mimic", lm).targets) == 0
+
+
 def test_a_word_uses_what_it_has_and_is_refused_by_name_if_it_has_nothing(mimic, store):
     done = mimic.infer_words(["qzxqzx", "walkingly", "astronomical"], store)
     assert list(done.refused) == ["qzxqzx"]
@@ -126,6 +134,16 @@ def test_a_word_uses_what_it_has_and_is_refused_by_name_if_it_has_nothing(mimic,
     assert 0 < mimic.infer("qzxqzx", ["the qzxqzx is a small green fruit"]).context_share < 1
     with pytest.raises(InputError, match="does not contain the word 'kumquat'"):
         mimic.infer("kumquat", ["a sentence about limes"])
+
+
+def test_a_capital_changes_nothing_for_a_model_that_lower_cases(mimic, store):
+    small, capital = (mimic.infer_words([word], store) for word in ("city", "City"))
+    assert list(capital.vectors.words) == ["City"]
+    assert capital.contexts.tolist() == small.contexts.tolist()
+    np.testing.assert_array_equal(capital.vectors.matrix, small.vectors.matrix)
+    prepared = PreparedContexts(store, ["River", "City"])
+    again = mimic.infer_words(["City"], store, prepared=prepared).vectors.matrix
+    np.testing.assert_allclose(again, small.vectors.matrix, atol=1e-6)
 
 
 def test_without_form_a_word_without_contexts_gets_the_zero_vector(lm, store):

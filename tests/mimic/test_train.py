@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from rarewords import InputError
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.mimic.batches import ContextEmbeddings, PreparedContexts, Reader
 from rarewords.mimic.model import FormContextModel
@@ -157,9 +156,3 @@ def test_the_held_out_cosine_is_measured_without_dropout():
     plain = FormContextModel(replace(dropping, form_dropout=0.0, ngram_dropout=0.0), dim=DIM, ngrams=200)
     plain.load_state_dict(model.state_dict())
     assert history[-1].held_out_cosine == pytest.approx(_cosine(data, plain, order(6, 0)[:2]), abs=1e-6)
-
-
-def test_one_word_is_not_enough():
-    data, _ = data_of([5] * 6, [100] * 6)
-    with pytest.raises(InputError, match="at least two words"):
-        train(replace(data, counts=data.counts[:1]), preset("am"), ngrams=200)

@@ -145,7 +145,7 @@ def train(
     epochs: int | None = None,
     settings: Path | None = None,
     packed: bool = False,
-    seed: int = 0,
+    seed: int | None = None,
     device: str = "auto",
     as_json: bool = False,
 ) -> None:
@@ -165,7 +165,7 @@ def train(
     if targets is not None and "ota" in left_out:
         raise InputError("--without ota ignores --targets; give one of them")
     switches: dict[str, Any] = dict.fromkeys(left_out - {"ota"}, False)
-    values = options.settings_values(settings, MimicSettings, epochs=epochs, seed=seed or None, **switches)
+    values = options.settings_values(settings, MimicSettings, epochs=epochs, seed=seed, **switches)
     chosen = settings_of(preset, **values)
     require_free(out)
     store, vectors = rarewords.Store.open(corpus), None if targets is None else open_vectors(targets)

@@ -53,7 +53,7 @@ class AttentiveMimicking:
         *,
         scale: float | None = None,
     ) -> None:
-        self.lm, self.model, self.table, self.targets = lm, model.eval(), table, targets
+        self.lm, self.model, self.table, self.targets = lm, model, table, targets
         self.history = tuple(history)
         self.settings = model.settings if scale is None else replace(model.settings, scale=scale)
 
@@ -121,7 +121,7 @@ class AttentiveMimicking:
         The sentences are read as :meth:`infer_words` reads them from a store: a sentence given twice counts
         once, and its weight is divided.
         """
-        folded = fold(word) if self.lm.lower_case else word
+        folded = self._folded(word)
         given = Counter(contexts)
         prepared = PreparedContexts(Sentences(list(given), lower_case=self.lm.lower_case), [folded])
         reader = Reader(prepared, [folded], self._known)
@@ -146,14 +146,15 @@ class AttentiveMimicking:
         """The vectors of many words from their spelling and at most ``contexts`` contexts per word."""
         words = list(dict.fromkeys(words))
         reader = Reader(prepared or PreparedContexts(store, words, contexts), words, self._known)
+        folded = [self._folded(word) for word in words]
         counts = np.diff(reader.starts)
-        reasons = [self._refusal(word, int(count)) for word, count in zip(words, counts, strict=True)]
+        reasons = [self._refusal(word, int(count)) for word, count in zip(folded, counts, strict=True)]
         kept = np.array([row for row, reason in enumerate(reasons) if not reason], dtype=np.int64)
         matrix, shares = [np.zeros((0, self.lm.dim), np.float32)], [np.zeros(0, np.float32)]
         with progress("Inferring", total=len(kept), unit="words") as bar:
             for first in range(0, len(kept), _WORDS_PER_BATCH):
                 rows = kept[first : first + _WORDS_PER_BATCH]
-                mimicked = self._mimic([words[row] for row in rows], reader, rows)
+                mimicked = self._mimic([folded[row] for row in rows], reader, rows)
                 matrix.append(self._placed(mimicked.vectors))
                 shares.append(mimicked.context_share.cpu().numpy())
                 bar.advance(len(rows))
@@ -207,11 +208,10 @@ class AttentiveMimicking:
                 )
             tensors, targets = load_packed(folder / "model.safetensors"), None
             if "targets" in tensors:
-                words = read_text(folder / "targets.txt").split("\n")
                 made_for = {"fingerprint": lm.fingerprint}
+                words = _lines(folder / "targets.txt")
                 targets = WordVectors(words, tensors.pop("targets").numpy(), made_for)
-            grams = read_text(folder / "ngrams.txt")
-            table = NgramTable(grams.split("\n") if grams else [], settings.ngram_min, settings.ngram_max)
+            table = NgramTable(_lines(folder / "ngrams.txt"), settings.ngram_min, settings.ngram_max)
             model = FormContextModel(settings, dim=lm.dim, ngrams=len(table))
             model.load_state_dict(tensors)
             history = [EpochReport(**report) for report in config["history"]]
@@ -221,16 +221,17 @@ class AttentiveMimicking:
     def _known(self) -> ContextEmbeddings:
         return ContextEmbeddings.of(self.lm, self.targets, punctuation=self.settings.punctuation)
 
+    def _folded(self, word: str) -> str:
+        return fold(word) if self.lm.lower_case else word
+
     @torch.no_grad()
     def _mimic(self, words: Sequence[str], reader: Reader, rows: np.ndarray) -> Mimicked:
         """Mimic words; ``rows`` says which words of the reader they are."""
         counts = np.diff(reader.starts)[rows]
         contexts = torch.from_numpy(ragged(reader.starts[rows], counts)).to(reader.device)
         has_form = np.ones(len(words), dtype=np.bool_)
-        mimicked: Mimicked = self.model(
-            WordBatch.of(self.table.bags(words), has_form, reader, contexts, counts)
-        )
-        return mimicked
+        batch = WordBatch.of(self.table.bags(words), has_form, reader, contexts, counts)
+        return self.model(batch)  # type: ignore[no-any-return]
 
     def _placed(self, vectors: Tensor) -> np.ndarray:
         """Vectors at the length that ``scale`` asks for. *Shape:* (words, dim)"""
@@ -261,6 +262,11 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], *, packed: bool) -> 
         else:
             kept[name] = matrix
     save_file(kept, path, metadata={"format": "pt"})
+
+
+def _lines(path: Path) -> list[str]:
+    text = read_text(path)
+    return text.split("\n") if text else []
 
 
 def check_made_for(lm: LanguageModel, vectors: WordVectors | None) -> None:

@@ -66,6 +66,7 @@ class PreparedContexts:
 
     def __init__(self, store: Store | Sentences, words: Sequence[str], contexts: int | None = None) -> None:
         self.limit, self.words = contexts, {word: row for row, word in enumerate(words)}
+        self.lower_case = store.settings.lower_case
         owner, sentence, position = store.references(list(words), contexts)
         rows, line = np.unique(sentence, return_inverse=True)
         self.vocabulary, self.tokens, is_word, token_starts, word_starts = _tokenize(store, rows)
@@ -134,7 +135,8 @@ class Reader:
         chosen, owner = ragged(prepared.starts[asked], counts), np.repeat(np.arange(len(asked)), counts)
         self._left = self._tensor(prepared.left[chosen])
         self._lengths = self._tensor(prepared.right[chosen]) - self._left
-        self._own = self._tensor(known.rows(word_hashes(list(words)))[owner])
+        spelled = [ch.fold(word) for word in words] if prepared.lower_case else list(words)  # as its tokens
+        self._own = self._tensor(known.rows(word_hashes(spelled))[owner])
         parts = torch.arange(len(owner), device=self.device).split(_CONTEXTS_AT_ONCE)
         self._known = torch.cat([self._count_known(part) for part in parts])
         kept = self._known.nonzero().squeeze(1)

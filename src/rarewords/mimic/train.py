@@ -67,8 +67,6 @@ def train(
 
     :param checkpoint: a file for the state after each epoch; if it exists, training resumes from it.
     """
-    if len(data.counts) < 2:
-        raise InputError("training needs at least two words; lower min_count or use a larger corpus")
     torch.manual_seed(settings.seed)
     device = data.reader.device
     model = FormContextModel(settings, dim=data.targets.shape[1], ngrams=ngrams).to(device)
@@ -96,7 +94,7 @@ def train(
                 _save(checkpoint, model, optimizer, history)
             if after_epoch is not None:
                 after_epoch(history[-1], model)
-    return model.eval(), history
+    return model, history
 
 
 def copies_of(counts: np.ndarray, settings: MimicSettings) -> np.ndarray:
@@ -170,7 +168,6 @@ def _one_epoch(
     plan: EpochPlan, model: FormContextModel, optimizer: torch.optim.Optimizer, bar: Bar
 ) -> tuple[float, float, float]:
     """The mean loss, the mean share of contexts where the gate decides, and the seconds taken."""
-    model.train()
     started = time.perf_counter()
     sums = torch.zeros(3)
     for step in range(len(plan)):
@@ -194,7 +191,6 @@ def _one_epoch(
 @torch.no_grad()
 def _cosine(data: TrainingWords, model: FormContextModel, rows: np.ndarray) -> float | None:
     """The mean cosine of predicted and true vectors of held-out words, without dropout; None if none."""
-    model.eval()
     plan = EpochPlan(data, replace(model.settings, ngram_dropout=0.0, form_dropout=0.0), rows, epoch=2**31)
     batches = (plan.batch(step) for step in range(len(plan)))
     cosines = [torch.nn.functional.cosine_similarity(model(batch).vectors, true) for batch, true in batches]
