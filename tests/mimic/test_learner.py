@@ -226,6 +226,15 @@ def test_a_word_without_known_pieces_goes_without_them(learner, monkeypatch):
     assert all(np.isfinite(one.vector).all() for one in made)
 
 
+def test_a_search_that_fails_is_no_word_without_known_pieces(learner, monkeypatch):
+    def fail(*_, **__):
+        raise InputError("1 words of 4 pieces do not fit into the memory of cpu")
+
+    monkeypatch.setattr("rarewords.ota.solver.Approximator.solve", fail)
+    with pytest.raises(InputError, match="do not fit into the memory"):
+        learner.infer_each([("televission", [])])
+
+
 def test_what_pieces_and_vector_do_together_is_condensed(lm, quick, monkeypatch):
     """With all the weight, the vector is the one that does what ``word / <vector>`` does."""
     settings = OtaSettings(steps=3)

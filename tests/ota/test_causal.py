@@ -41,8 +41,8 @@ def test_sentences_are_windows_of_one_length_around_the_word():
     lm = causal()
     pieces, text = lm.pieces("kumquat"), " ".join(SENTENCES["kumquat"])
     ids = lm.tokenizer(text, add_special_tokens=False)["input_ids"]
-    frame = Sentences.around_words(lm, [text], [pieces], 0)
-    batch = batch_of(pieces)
+    frame = Sentences.around_words(lm, [text], [pieces])
+    batch = Batch(torch.tensor([pieces]), torch.tensor([0]))
     rows = [frame.sequences(batch.pieces, batch.keys, number)[0].tolist() for number in range(3)]
     assert rows[0] == rows[2] != rows[1]
     place = next(at for at in range(len(ids)) if ids[at : at + len(pieces)] == pieces)
@@ -62,8 +62,8 @@ def test_the_search_in_sentences_comes_nearer_to_the_pieces():
     pieces, text = lm.pieces("kumquat"), " ".join(SENTENCES["kumquat"])
     settings = OtaSettings(steps=60)
     found = approximate(lm, ["kumquat"], settings, sentences=SENTENCES).vectors["kumquat"]
-    objective = Objective.of(lm, settings, Sentences.around_words(lm, [text], [pieces], 0))
-    batch = batch_of(pieces)
+    objective = Objective.of(lm, settings, Sentences.around_words(lm, [text], [pieces]))
+    batch = Batch(torch.tensor([pieces]), torch.tensor([0]))
 
     def distance(vector):
         vector = torch.as_tensor(vector)[None]
@@ -73,6 +73,17 @@ def test_the_search_in_sentences_comes_nearer_to_the_pieces():
         )
 
     assert distance(found) < 0.9 * distance(lm.embeddings[pieces].mean(dim=0))
+
+
+def test_words_of_the_same_pieces_have_their_own_sentences(lm):
+    sentences = {"Kumquat": ["The Kumquat sailed to Malta."], "kumquat": SENTENCES["kumquat"]}
+    settings = OtaSettings(steps=2)
+    assert lm.pieces("Kumquat") == lm.pieces("kumquat")
+    both = approximate(lm, list(sentences), settings, sentences=sentences).vectors
+    for word in sentences:
+        alone = approximate(lm, [word], settings, sentences=sentences).vectors
+        np.testing.assert_allclose(both[word], alone[word], atol=1e-4)
+    assert not np.allclose(both["Kumquat"], both["kumquat"], atol=1e-3)
 
 
 def test_the_search_begins_where_it_is_told():

@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 
 from rarewords.engine import Engine
-from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.mimic.readings import KnownWords
 from rarewords.mimic.settings import LearnerSettings
-from rarewords.ota.approximate import approximate, condense
+from rarewords.ota.approximate import NoWordsError, approximate, condense
 from rarewords.vectors import WordVectors
 
 _LEAST_RESEMBLANCE = 0.15  # below, the most similar spelling is a coincidence
@@ -123,7 +122,7 @@ def with_pieces(
         pieces[read_any] = torch.from_numpy(condensed).to(pieces)
     alone = [row for row, yes in enumerate(read_any.tolist()) if not yes and settings.pieces_alone]
     if alone:
-        with suppress(InputError):  # none of them consists of characters the model knows
+        with suppress(NoWordsError):
             found = approximate(lm, [words[row] for row in alone], keep_single=True, engine=engine).vectors
             for row in alone:
                 if words[row] in found:

@@ -1,7 +1,7 @@
 """One-token approximation of many words: in batches of equal length, resumable, in one process or several."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -22,6 +22,10 @@ from rarewords.vectors import WordVectors
 _WORDS_PER_BATCH = 64  # on a CPU, where larger batches are no faster
 _TOKENS_PER_BATCH = 16384  # on a GPU: enough to keep it busy, whatever its memory
 _STEPS_TO_CONDENSE = 100
+
+
+class NoWordsError(InputError):
+    """None of the words can be approximated."""
 
 
 @dataclass(frozen=True)
@@ -227,10 +231,12 @@ def _compute(
     if method != "ota" or (len(part.pieces[0]) == 1 and part.behind is None):
         method = "avg" if method == "ota" else method  # of one piece: its own embedding
         return baseline(lm, torch.tensor(part.pieces, device=lm.device), method)
-    frame = part.texts and Sentences.around_words(lm, part.texts, part.pieces, settings.seed)
+    frame = part.texts and Sentences.around_words(lm, part.texts, part.pieces)
     approximator = Approximator(lm, settings, frame or None, curvature)
     behind = None if part.behind is None else torch.from_numpy(part.behind).to(lm.device)
     batch = approximator.batch(part.pieces, behind)
+    if frame:
+        batch = replace(batch, keys=torch.arange(len(batch), device=lm.device))
     begin = approximator.start(batch.pieces)
     for row, one in enumerate(part.start or ()):
         if one is not None:
@@ -257,7 +263,7 @@ def _usable(
             pieces_of[word] = pieces
     if not pieces_of:
         reason = f"; the first: {notes[0]}" if notes else ""
-        raise InputError(f"none of the {len(words)} words can be approximated{reason}")
+        raise NoWordsError(f"none of the {len(words)} words can be approximated{reason}")
     return pieces_of, notes
 
 

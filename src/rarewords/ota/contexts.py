@@ -5,7 +5,7 @@ They are the same on every device, whatever batch, process or machine computes t
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -107,22 +107,21 @@ class Frame:
 class Sentences(Frame):
     """Sentences of each word around it, instead of drawn words.
 
-    :param windows: by the word's key, token ids without the word. *Shape:* (occurrences, places)
+    :param windows: for each word, whose key is its place here, token ids without the word.
+        *Shape of each:* (occurrences, places)
     """
 
-    windows: Mapping[int, Tensor]
+    windows: Sequence[Tensor]
 
     @classmethod
-    def around_words(
-        cls, lm: LanguageModel, texts: Sequence[str], pieces: Sequence[Sequence[int]], seed: int
-    ) -> Self:
+    def around_words(cls, lm: LanguageModel, texts: Sequence[str], pieces: Sequence[Sequence[int]]) -> Self:
         """Windows around each word in its own text.
 
         A text goes on from its end to its start, so that all windows have the same length.
         """
         start, end = lm.tokens.special_tokens
         end = () if lm.kind == "causal" else end
-        windows = {}
+        windows = []
         for text, word in zip(texts, pieces, strict=True):
             ids = lm.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
             found = [
@@ -133,7 +132,7 @@ class Sentences(Frame):
             if not found:
                 name = lm.tokens.tokenizer.decode(list(word)).strip()
                 raise InputError(f"{name!r} is nowhere in its sentences; give it some that hold it")
-            windows[word_key(word, seed)] = torch.tensor(found, device=lm.device)
+            windows.append(torch.tensor(found, device=lm.device))
         places = len(start) + 2 * AROUND + len(end)
         blank = torch.zeros(places, dtype=torch.long, device=lm.device)
         return cls(blank, len(start) + AROUND, blank, blank[:0], windows)
