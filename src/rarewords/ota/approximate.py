@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import torch
@@ -111,8 +110,8 @@ def approximate(
         )
         for part in rows
     ]
-    kept = stages if method == "ota" else None
-    matrix, resumed = _computed(lm, settings, method, recipe, rows, parts, kept, engine)
+    job = _Job(lm, settings, method, recipe, stages if method == "ota" else None)
+    matrix, resumed = job.run(rows, parts, engine)
     return Approximation(WordVectors(pieces_of, matrix, {"model": lm.name, **recipe}), tuple(notes), resumed)
 
 
@@ -141,35 +140,8 @@ def condense(
         begin: list[np.ndarray | None] = list(vectors[own])
         parts.append(_Part([pieces[row] for row in own], None, begin, vectors[own]))
     result = np.array(vectors, np.float32)
-    result[chosen], _ = _computed(lm, settings, "ota", None, rows, parts, None, engine)
+    result[chosen], _ = _Job(lm, settings).run(rows, parts, engine)
     return result
-
-
-def _computed(
-    lm: LanguageModel,
-    settings: OtaSettings,
-    method: str,
-    recipe: object,
-    rows: list[list[int]],
-    parts: list["_Part"],
-    stages: Stages | None,
-    engine: Engine | None,
-) -> tuple[np.ndarray, int]:
-    """The vectors of all parts, and how many an earlier run had made. *Shape:* (words, dim)"""
-    searched = any(len(part.pieces[0]) > 1 or part.behind is not None for part in parts)
-    bent = kept_curvature(lm, settings) if method == "ota" and settings.newton and searched else None
-    task = partial(_part_vectors, lm, settings, method, stages, recipe, bent)
-    done = engine.map(task, parts) if engine else enumerate(in_threads(task, parts, lm.device.type))
-    words = sum(map(len, rows))
-    matrix, resumed = np.zeros((words, lm.dim), np.float32), 0
-    with progress("Approximating", total=words, unit="words") as bar:
-        for number, (vectors, reused) in done:
-            matrix[rows[number]] = vectors
-            resumed += len(vectors) if reused else 0
-            bar.advance(len(vectors))
-    if resumed:
-        message(f"An earlier run had finished {resumed:,} of {words:,} words")
-    return matrix, resumed
 
 
 def batches(
@@ -202,46 +174,68 @@ class _Part:
     behind: np.ndarray | None = None
 
 
-def _part_vectors(
-    lm: LanguageModel,
-    settings: OtaSettings,
-    method: str,
-    stages: Stages | None,
-    recipe: object,
-    curvature: np.ndarray | None,
-    part: _Part,
-) -> tuple[np.ndarray, bool]:
-    """The vectors of a batch, and whether an earlier run made them. *Shape:* (words, dim)"""
-    made = []
+@dataclass(frozen=True)
+class _Job:
+    """What the batches of one call share.
 
-    def make() -> dict[str, np.ndarray]:
-        made.append(_compute(lm, settings, method, curvature, part).cpu().numpy())
-        return {"vectors": made[0]}
+    :param recipe: what the vectors depend on besides the batch.
+    :param curvature: of the model, if there is a Newton search. *Shape:* (dim, dim)
+    """
 
-    if stages is None:
-        return make()["vectors"], False
-    begin = part.start and [None if one is None else one.tolist() for one in part.start]
-    found = stages.arrays("ota", key_of(recipe, part.pieces, part.texts, begin), make)
-    return found["vectors"], not made
+    lm: LanguageModel
+    settings: OtaSettings
+    method: str = "ota"
+    recipe: object = None
+    stages: Stages | None = None
+    curvature: np.ndarray | None = None
 
+    def run(self, rows: list[list[int]], parts: list[_Part], engine: Engine | None) -> tuple[np.ndarray, int]:
+        """The vectors of all parts, and how many an earlier run had made. *Shape:* (words, dim)"""
+        searched = any(len(part.pieces[0]) > 1 or part.behind is not None for part in parts)
+        newton = self.method == "ota" and self.settings.newton and searched
+        task = replace(self, curvature=kept_curvature(self.lm, self.settings) if newton else None).vectors
+        done = engine.map(task, parts) if engine else enumerate(in_threads(task, parts, self.lm.device.type))
+        words = sum(map(len, rows))
+        matrix, resumed = np.zeros((words, self.lm.dim), np.float32), 0
+        with progress("Approximating", total=words, unit="words") as bar:
+            for number, (vectors, reused) in done:
+                matrix[rows[number]] = vectors
+                resumed += len(vectors) if reused else 0
+                bar.advance(len(vectors))
+        if resumed:
+            message(f"An earlier run had finished {resumed:,} of {words:,} words")
+        return matrix, resumed
 
-def _compute(
-    lm: LanguageModel, settings: OtaSettings, method: str, curvature: np.ndarray | None, part: _Part
-) -> Tensor:
-    if method != "ota" or (len(part.pieces[0]) == 1 and part.behind is None):
-        method = "avg" if method == "ota" else method  # of one piece: its own embedding
-        return baseline(lm, torch.tensor(part.pieces, device=lm.device), method)
-    frame = part.texts and Sentences.around_words(lm, part.texts, part.pieces)
-    approximator = Approximator(lm, settings, frame or None, curvature)
-    behind = None if part.behind is None else torch.from_numpy(part.behind).to(lm.device)
-    batch = approximator.batch(part.pieces, behind)
-    if frame:
-        batch = replace(batch, keys=torch.arange(len(batch), device=lm.device))
-    begin = approximator.start(batch.pieces)
-    for row, one in enumerate(part.start or ()):
-        if one is not None:
-            begin[row] = torch.from_numpy(one).to(begin)
-    return approximator.solve(batch, start=begin)
+    def vectors(self, part: _Part) -> tuple[np.ndarray, bool]:
+        """The vectors of a batch, and whether an earlier run made them. *Shape:* (words, dim)"""
+        made = []
+
+        def make() -> dict[str, np.ndarray]:
+            made.append(self._compute(part).cpu().numpy())
+            return {"vectors": made[0]}
+
+        if self.stages is None:
+            return make()["vectors"], False
+        begin = part.start and [None if one is None else one.tolist() for one in part.start]
+        key = key_of(self.recipe, part.pieces, part.texts, begin)
+        return self.stages.arrays("ota", key, make)["vectors"], not made
+
+    def _compute(self, part: _Part) -> Tensor:
+        lm = self.lm
+        if self.method != "ota" or (len(part.pieces[0]) == 1 and part.behind is None):
+            method = "avg" if self.method == "ota" else self.method  # of one piece: its own embedding
+            return baseline(lm, torch.tensor(part.pieces, device=lm.device), method)
+        frame = Sentences.around_words(lm, part.texts, part.pieces) if part.texts else None
+        approximator = Approximator(lm, self.settings, frame, self.curvature)
+        behind = None if part.behind is None else torch.from_numpy(part.behind).to(lm.device)
+        batch = approximator.batch(part.pieces, behind)
+        if frame:
+            batch = replace(batch, keys=torch.arange(len(batch), device=lm.device))
+        begin = approximator.start(batch.pieces)
+        for row, one in enumerate(part.start or ()):
+            if one is not None:
+                begin[row] = torch.from_numpy(one).to(begin)
+        return approximator.solve(batch, start=begin)
 
 
 def _usable(
