@@ -28,15 +28,7 @@ from rarewords.engine import Engine, one_thread
 from rarewords.errors import InputError
 from rarewords.files import read_json, understood, whole_folder, write_json
 from rarewords.lm import LanguageModel
-from rarewords.mimic.evidence import (
-    Evidence,
-    Fitted,
-    Inferred,
-    InferredWords,
-    ridge,
-    weigh,
-    with_pieces,
-)
+from rarewords.mimic.evidence import Evidence, Fitted, Inferred, InferredWords, ridge, weigh, with_pieces
 from rarewords.mimic.masked import contexts_of_sentences
 from rarewords.mimic.readings import KnownWords, pool, read, read_store, shares
 from rarewords.mimic.settings import LEARNER_FORMAT, LearnerSettings, bundled_learner, is_learner
@@ -159,10 +151,8 @@ class WordLearner:
         :param engine: spreads the words over processes or machines; each loads the model by its name.
         """
         words = list(dict.fromkeys(words))
-        most, length = contexts or self.settings.contexts, self._length
-        reading, counts = read_store(
-            self.lm, words, store, self.settings.reading, most, length, stages, engine
-        )
+        how = self.settings.reading, contexts or self.settings.contexts, self._length
+        reading, counts = read_store(self.lm, words, store, *how, stages, engine)
         vectors, share = (one.cpu().numpy() for one in self._vectors(words, reading, counts, engine))
         good = np.isfinite(share)
         refused = {word: _NOTHING for word, yes in zip(words, good, strict=True) if not yes}
