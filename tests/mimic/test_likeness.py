@@ -1,9 +1,10 @@
 """Words compared by the sentences that use them."""
 
 import numpy as np
-import torch
+import pytest
 
-from rarewords.mimic.likeness import profiles, states
+from rarewords import InputError
+from rarewords.mimic.likeness import likeness, profiles, states
 from rarewords.mimic.masked import contexts_of_sentences
 
 # The words themselves are masked, so their spelling cannot help.
@@ -16,9 +17,7 @@ WORDS = [
 
 
 def test_two_fruits_are_more_alike_than_a_fruit_and_a_boat(lm):
-    masked = contexts_of_sentences(lm.tokens, [(word, one) for word, own in WORDS for one in own])
-    unit = torch.nn.functional.normalize(profiles(states(lm, masked), np.array([2, 2, 2, 2])), dim=1)
-    found = (unit @ unit.T).cpu().numpy()
+    found = likeness(lm, WORDS)
     across = found[:2, 2:]
     assert min(found[0, 1], found[2, 3]) > across.max()
     np.testing.assert_allclose(np.diag(found), 1, atol=1e-5)
@@ -42,3 +41,8 @@ def test_profiles_are_in_units_of_the_spread(lm):
     np.testing.assert_allclose(each.std(0, correction=0), 1, atol=1e-4)
     np.testing.assert_allclose(profiles(found, np.array([2, 0, 6]))[0], each[:2].mean(0), atol=1e-5)
     assert not profiles(found, np.array([2, 0, 6]))[1].any()
+
+
+def test_a_word_without_a_sentence_is_refused(lm):
+    with pytest.raises(InputError, match="'vub' has no sentence"):
+        likeness(lm, [WORDS[0], ("vub", [])])

@@ -10,14 +10,37 @@ each dimension in units of its spread over all contexts at hand, is the word's *
 The word itself is never seen, so known, rare and invented words can be compared.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from rarewords.engine import one_thread
+from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
-from rarewords.mimic.masked import MaskedContexts
+from rarewords.mimic.masked import MaskedContexts, contexts_of_sentences
 from rarewords.mimic.readings import fill, pool
+
+
+def likeness(
+    lm: LanguageModel, words: Sequence[tuple[str, Sequence[str]]], *, length: int = 64
+) -> np.ndarray:
+    """The likeness of every two words, from -1 to 1. *Shape:* (words, words)
+
+    >>> likeness(lm, [("oldanka", boats), ("vessel", ships), ("pear", fruits)])  # doctest: +SKIP
+
+    :param words: each word with sentences that contain it; the more words, the better the spread is known.
+    :param length: cut a sentence to this many tokens around the word.
+    """
+    for word, sentences in words:
+        if not sentences:
+            raise InputError(f"{word!r} has no sentence to compare it by; give sentences that contain it")
+    pairs = [(word, sentence) for word, sentences in words for sentence in sentences]
+    masked = contexts_of_sentences(lm.tokens, pairs, length=length)
+    found = profiles(states(lm, masked), np.array([len(sentences) for _, sentences in words]))
+    unit = torch.nn.functional.normalize(found, dim=1)
+    return (unit @ unit.T).cpu().numpy()
 
 
 @one_thread()
