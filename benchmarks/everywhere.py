@@ -250,7 +250,7 @@ def judge(asked: argparse.Namespace) -> None:
     settings, lm = TeachSettings(rule="any"), LanguageModel.from_pretrained(asked.model, kind="encoder")
     store = open_store([text], None, lm, settings, "text", None, Stages(asked.work / "judge"), new)
     counts = choose_words(store, lm.tokens, settings, [*new, *found]).counts
-    splits = [one for one in split_words(store, counts, settings) if one.judged_as_taught]
+    splits = [one for one in split_words(store, counts, settings) if len(one.folds) == 1]
     maker, _ = learner_for(lm, None, DEFAULT_MODEL)
     read = maker.learner.infer_each([(one.word, one.contexts[:CONTEXTS_FOR_ANOTHER]) for one in splits])
     moved = maker.transport(np.stack([one.vector for one in read]))

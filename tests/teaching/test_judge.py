@@ -34,13 +34,13 @@ def embedding(lm, word):
 def test_neighbours_are_the_nearest_content_words_and_the_text_around_stays(lm):
     occurrence = occurrences_of("blimpet")[0]
     found = mask_neighbours(lm, occurrence, 2)
-    assert [masked.pattern for masked in found] == [
+    assert [pattern for pattern, _ in found] == [
         "She _ the <W> with her thumbs and gave half of it to her brother.",
         "She peeled the <W> with her _ and gave half of it to her brother.",
     ]
-    for masked in found:
-        word = next(name for name, token in lm.whole_words.items() if token == masked.token)
-        filled = masked.pattern.replace("_", word).replace("<W>", "blimpet")
+    for pattern, masked in found:
+        word = next(name for name, token in lm.whole_words.items() if token == masked)
+        filled = pattern.replace("_", word).replace("<W>", "blimpet")
         assert filled.lower() == occurrence.sentence.lower()
 
 
@@ -49,9 +49,9 @@ def test_marks_of_patterns_in_the_text_itself_do_no_harm(lm):
     start = sentence.index("blimpet")
     found = mask_neighbours(lm, Occurrence(sentence, start, start + 7), 6)
     assert len(found) == 4  # ripe, fell, big, tree
-    assert all(masked.pattern.count("_") == masked.pattern.count("<W>") == 1 for masked in found)
-    queries = [Query(masked.pattern, "blimpet") for masked in found]
-    assert np.isfinite(lm.log_likelihood(queries, [masked.token for masked in found])).all()
+    assert all(pattern.count("_") == pattern.count("<W>") == 1 for pattern, _ in found)
+    queries = [Query(pattern, "blimpet") for pattern, _ in found]
+    assert np.isfinite(lm.log_likelihood(queries, [token for _, token in found])).all()
     assert mask_neighbours(lm, Occurrence("a [MASK] blimpet fell down", 9, 16), 6) == []
 
 

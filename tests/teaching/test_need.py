@@ -26,7 +26,7 @@ def store(tmp_path_factory):
 
 
 def gaining(lm, store, folder, chosen, **settings):
-    asked = (lm, WordLearner.for_model(lm), store, chosen, TeachSettings(**settings))
+    asked = (WordLearner.for_model(lm), store, chosen, TeachSettings(**settings))
     return those_that_gain(*asked, Stages(folder))
 
 

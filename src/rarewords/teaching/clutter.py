@@ -21,7 +21,7 @@ _SHOWN = 5
 _CONTEXTS = 12  # looked at for each word
 _FEWEST = 4  # occurrences that make a repetition
 _AROUND = 24  # characters on each side that tell one line from another
-_BEFORE, _AFTER = re.compile(r"\S*$"), re.compile(r"\S*")
+_BEFORE, _AFTER = re.compile(r".*\s", re.DOTALL), re.compile(r"\s.*", re.DOTALL)
 # In the run of characters without white space around the word.
 _ADDRESS = re.compile(
     r"""://|^www\.|\w@\w|[\w-]\.(?:com|org|net|gov|edu|html?|php|cfm|aspx?|xml|pdf|jpe?g|png|gif)\b|\w/\w*/|
@@ -90,8 +90,7 @@ def _most(spans: list[tuple[str, int, int]], test: Callable[[str, int, int], boo
 
 
 def _in_address(text: str, start: int, end: int) -> bool:
-    before, after = _BEFORE.search(text[:start]), _AFTER.match(text[end:])
-    run = (before.group() if before else "") + text[start:end] + (after.group() if after else "")
+    run = _BEFORE.sub("", text[:start]) + text[start:end] + _AFTER.sub("", text[end:])
     return len(run) > end - start and _ADDRESS.search(run) is not None
 
 

@@ -64,14 +64,6 @@ def probability(signs: Signs) -> float:
 
 
 @dataclass(frozen=True)
-class MaskedNeighbour:
-    """A pattern with ``<W>`` for the word and ``_`` for its neighbour, and the neighbour's token."""
-
-    pattern: str
-    token: int
-
-
-@dataclass(frozen=True)
 class Judgement:
     """Mean log-probability of the true neighbours of a word, with its pieces and with its vector.
 
@@ -141,8 +133,11 @@ class Made:
     contexts: int
 
 
-def mask_neighbours(lm: LanguageModel, occurrence: Occurrence, most: int) -> list[MaskedNeighbour]:
-    """The content words nearest to the word that the model has as one piece, each masked once."""
+def mask_neighbours(lm: LanguageModel, occurrence: Occurrence, most: int) -> list[tuple[str, int]]:
+    """The content words nearest to the word that the model has as one piece, each masked once.
+
+    :return: a pattern with ``<W>`` for the word and ``_`` for its neighbour, and the neighbour's token.
+    """
     cut_start = max(0, occurrence.start - _CHARACTERS_AROUND)
     # An underscore or a slot in the text itself must not be taken for the pattern's own.
     text = occurrence.sentence.replace("_", " ").replace(WORD_SLOT, " " * len(WORD_SLOT))
@@ -160,9 +155,7 @@ def mask_neighbours(lm: LanguageModel, occurrence: Occurrence, most: int) -> lis
         distance = start - match.end() if match.start() < start else match.start() - end
         if distance >= 0:
             found.append((distance, match.span(), token))
-    return [
-        MaskedNeighbour(_pattern(text, (start, end), span), token) for _, span, token in sorted(found)[:most]
-    ]
+    return [(_pattern(text, (start, end), span), token) for _, span, token in sorted(found)[:most]]
 
 
 def _pattern(text: str, word: tuple[int, int], neighbour: tuple[int, int]) -> str:
@@ -184,9 +177,9 @@ def judge(lm: LanguageModel, made: Sequence[Made], *, neighbours: int, slash: bo
                 found = mask_neighbours(lm, occurrence, neighbours)
                 contexts[number] += bool(found)
                 owners += [number] * len(found)
-                tokens += [masked.token for masked in found]
-                before += [Query(masked.pattern, one.split.word) for masked in found]
-                after += [Query(masked.pattern, one.split.word, vector, slash) for masked in found]
+                tokens += [token for _, token in found]
+                before += [Query(pattern, one.split.word) for pattern, _ in found]
+                after += [Query(pattern, one.split.word, vector, slash) for pattern, _ in found]
     # All at once: queries of the same length are computed together.
     pieces, vectors = lm.log_likelihood([*before, *after], [*tokens, *tokens]).reshape(2, -1)
     judged: list[Judgement | None] = [None] * len(made)

@@ -119,13 +119,13 @@ def open_learner(
     """
     if learner is None:
         if store is None or bundled_learner(lm.fingerprint) is not None:
-            return (WordLearner.for_model(lm), "default")
+            return WordLearner.for_model(lm), "default"
         return _fitted_on(store, lm)
     name = Path(learner).name
     if is_learner(Path(learner)):
-        return (WordLearner.from_pretrained(learner, lm), name)
+        return WordLearner.from_pretrained(learner, lm), name
     folder = bundled_mimic(lm.fingerprint) if str(learner) == "am" else Path(learner)
-    return (AttentiveMimicking.from_pretrained(folder, lm), name)
+    return AttentiveMimicking.from_pretrained(folder, lm), name
 
 
 def learner_for(
@@ -143,10 +143,10 @@ def learner_for(
 
 def fitting_passes(lm: LanguageModel, store: Store) -> int:
     """How many contexts would be read to fit a learner; 0 if there is one, or the text is too small."""
-    if lm.kind != "masked" or bundled_learner(lm.fingerprint) is not None:
+    if bundled_learner(lm.fingerprint) is not None:
         return 0
     usable = _usable(lm, store)
-    done = (_kept_learners().path / f"{_TITLE.lower()}-{key_of(_recipe(lm, store))}").is_dir()
+    done = (cache_folder() / "learners" / f"{_TITLE.lower()}-{key_of(_recipe(lm, store))}").is_dir()
     return 0 if done or usable < _FEWEST_WORDS else min(usable, FITTED_WORDS) * FITTED_CONTEXTS
 
 
@@ -169,7 +169,7 @@ def _fitted_on(store: Store, lm: LanguageModel) -> tuple[Learner, str]:
         )
         fitted.save_pretrained(folder / "learner")
 
-    folder = _kept_learners().folder(_TITLE, _recipe(lm, store), make)
+    folder = Stages(cache_folder() / "learners").folder(_TITLE, _recipe(lm, store), make)
     learner = WordLearner.from_pretrained(folder / "learner", lm)
     assert learner.fitted is not None
     name = f"fitted on the text: {learner.fitted.words:,} known words, "
@@ -187,11 +187,6 @@ def _keywords() -> list[str]:
     return [entry.word.text for entry in Dataset.load()]
 
 
-def _kept_learners() -> Stages:
-    return Stages(cache_folder() / "learners")
-
-
 def _recipe(lm: LanguageModel, store: Store) -> dict[str, Any]:
-    bounds = [FITTED_WORDS, FITTED_CONTEXTS]
-    settings = asdict(LearnerSettings())
+    bounds, settings = [FITTED_WORDS, FITTED_CONTEXTS], asdict(LearnerSettings())
     return {"model": lm.fingerprint, "text": store.key, "bounds": bounds, "settings": settings}

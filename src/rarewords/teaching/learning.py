@@ -8,14 +8,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 
 from rarewords.errors import InputError
 from rarewords.files import from_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.evidence import Inferred
 from rarewords.mimic.learner import WordLearner
-from rarewords.mimic.readings import KnownWords
 from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
 from rarewords.teaching.judge import Judgement, Made, Signs, judge
@@ -76,8 +74,7 @@ def learn(
 
 def _context_sets(split: Split) -> list[tuple[str, ...]]:
     """The contexts of each vector that a word needs: the one to teach, then those of its folds."""
-    folds = [] if split.judged_as_taught else [fold.contexts for fold in split.folds]
-    return [split.contexts, *folds]
+    return list(dict.fromkeys([split.contexts, *(fold.contexts for fold in split.folds)]))
 
 
 def _make(lm: LanguageModel, learner: AnyLearner, part: Sequence[Split]) -> dict[str, np.ndarray]:
@@ -112,10 +109,11 @@ def _unpack(part: Sequence[Split], arrays: Mapping[str, np.ndarray]) -> list[Mad
     """The words of a part that have all their vectors."""
     made, stop = [], 0
     for split in part:
-        start, stop = stop, stop + len(_context_sets(split))
+        sets = _context_sets(split)
+        start, stop = stop, stop + len(sets)
         vectors, shares = arrays["vectors"][start:stop], arrays["shares"][start:stop]
         if not np.isnan(shares).any():
-            folds = vectors if split.judged_as_taught else vectors[1:]
+            folds = vectors[[sets.index(fold.contexts) for fold in split.folds]]
             made.append(Made(split, vectors[0], folds, float(shares[0]), int(arrays["contexts"][start])))
     return made
 
@@ -128,32 +126,28 @@ def _judge(
     if isinstance(learner, TransportedLearner):
         judged = judge_on_target(lm, learner.reader, made, slash=settings.slash, listed=listed)
     elif made:
-        known, words = KnownWords.of(lm), [one.split.word for one in made]
-        vectors = np.stack([one.vector for one in made])
-        old, new = ask_about(lm, known, words), ask_about(lm, known, words, vectors, slash=settings.slash)
+        words, vectors = [one.split.word for one in made], np.stack([one.vector for one in made])
         sentences = [one.split.contexts for one in made]
         shown = show_words(lm, words, vectors, sentences, slash=settings.slash, question=settings.question)
         judged = judge(lm, made, neighbours=settings.neighbours, slash=settings.slash)
         if settings.slash and isinstance(learner, WordLearner):  # which the rule was fitted for
-            towards = known.directions(torch.from_numpy(vectors))[:, None]
-            approach = new.agreement(towards) - old.agreement(towards)
+            asked = lm, learner.known, words, vectors
+            old, new = ask_about(*asked), ask_about(*asked, taught=True, slash=True)
+            approach = (new.agreement - old.agreement).tolist()
             for row, (one, judgement) in enumerate(zip(made, judged, strict=True)):
                 if judgement is not None:
                     errors = judgement.gain / judgement.error
-                    signs = Signs(errors, float(approach[row]), float(old.sureness[row]), one.context_share)
+                    signs = Signs(errors, approach[row], float(old.sureness[row]), one.context_share)
                     judged[row] = replace(judgement, signs=signs)
-    return [
-        asdict(
-            Learned(
-                word=one.split.word,
-                count=one.split.count,
-                contexts=one.contexts,
-                context_share=round(one.context_share, 6),
-                before=shown[row].before,
-                after=shown[row].after,
-                judgement=judgement,
-                question=shown[row].question,
-            )
+    learned = [
+        Learned(
+            word=one.split.word,
+            count=one.split.count,
+            contexts=one.contexts,
+            context_share=round(one.context_share, 6),
+            judgement=judgement,
+            **asdict(answers),
         )
-        for row, (one, judgement) in enumerate(zip(made, judged, strict=True))
+        for one, answers, judgement in zip(made, shown, judged, strict=True)
     ]
+    return [asdict(one) for one in learned]

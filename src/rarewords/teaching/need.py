@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import torch
 
 from rarewords.corpus.store import Store
 from rarewords.errors import HopelessError
@@ -34,25 +33,18 @@ _LEAST, _CLEAR = 0.05, 0.2  # below the first a word is passed over, from the se
 
 def with_need(model: str, device: str, store: Store, words: Sequence[MissingWord]) -> list[MissingWord]:
     """The words with what the model answers about each now, and their need."""
-    lm = LanguageModel.from_pretrained(model, device=device)
+    lm, names = LanguageModel.from_pretrained(model, device=device), [word.word for word in words]
     learner = WordLearner.for_model(lm)
-    made = learner.infer_each([(word.word, _sentences(store, word.word, _CONTEXTS)) for word in words])
-    vectors = np.stack([np.zeros(lm.dim, np.float32) if one is None else one.vector for one in made])
-    said = ask_about(lm, learner.known, [word.word for word in words])
-    agreement = said.agreement(learner.known.directions(torch.from_numpy(vectors))[:, None]).tolist()
+    said = ask_about(lm, learner.known, names, _vectors(learner, store, names, _CONTEXTS))
+    found = zip(words, said.agreement.tolist(), said.shown, strict=True)
     return [
-        replace(word, need=None if one is None else round(1 - max(0.0, agrees), 2), answers=answers[:3])
-        for word, one, agrees, answers in zip(words, made, agreement, said.shown, strict=True)
+        replace(word, need=round(1 - max(0.0, agreement), 2), answers=answers[:3])
+        for word, agreement, answers in found
     ]
 
 
 def those_that_gain(
-    lm: LanguageModel,
-    learner: AnyLearner,
-    store: Store,
-    chosen: ChosenWords,
-    settings: TeachSettings,
-    stages: Stages,
+    learner: AnyLearner, store: Store, chosen: ChosenWords, settings: TeachSettings, stages: Stages
 ) -> ChosenWords:
     """The first words that would clearly gain; if these are too few, also those that would gain a little.
 
@@ -67,13 +59,14 @@ def those_that_gain(
     slight: list[str] = []
     passed_over = dict(chosen.passed_over)
     with progress("Looking at words", total=len(words), unit="words") as bar:
+        lm = learner.lm
         size = _AT_ONCE if lm.device.type == "cpu" else _AT_ONCE_ON_GPU
         for start in range(0, len(words), size):
             if len(clear) >= top:
                 break
             batch = words[start : start + size]
             key = key_of(lm.fingerprint, learner.key, store.key, slash, batch)
-            found = stages.json("looked", key, partial(approaches, lm, learner, store, batch, slash=slash))
+            found = stages.json("looked", key, partial(approaches, learner, store, batch, slash=slash))
             for word, approach in zip(batch, found, strict=True):
                 if approach < _LEAST:
                     passed_over[word] = READ_WELL
@@ -89,17 +82,15 @@ def those_that_gain(
     return replace(chosen, counts=counts, passed_over=passed_over)
 
 
-def approaches(
-    lm: LanguageModel, learner: WordLearner, store: Store, words: Sequence[str], *, slash: bool
-) -> list[float]:
+def approaches(learner: WordLearner, store: Store, words: Sequence[str], *, slash: bool) -> list[float]:
     """How much nearer the answers about each word come to a vector made from a few sentences, as a cosine."""
-    made = learner.infer_each([(word, _sentences(store, word, _CONTEXTS_OF_A_LOOK)) for word in words])
-    vectors = np.stack([np.zeros(lm.dim, np.float32) if one is None else one.vector for one in made])
-    towards = learner.known.directions(torch.from_numpy(vectors))[:, None]
-    old, new = (ask_about(lm, learner.known, words, one, slash=slash) for one in (None, vectors))
-    approach = (new.agreement(towards) - old.agreement(towards)).tolist()
-    return [0.0 if one is None else round(by, 4) for one, by in zip(made, approach, strict=True)]
+    asked = learner.lm, learner.known, words, _vectors(learner, store, words, _CONTEXTS_OF_A_LOOK)
+    approach = ask_about(*asked, taught=True, slash=slash).agreement - ask_about(*asked).agreement
+    return [round(by, 4) for by in approach.tolist()]
 
 
-def _sentences(store: Store, word: str, most: int) -> list[str]:
-    return list(dict.fromkeys(context.sentence for context in store.contexts(word, most)))
+def _vectors(learner: WordLearner, store: Store, words: Sequence[str], contexts: int) -> np.ndarray:
+    """Vectors of words of a store from a few sentences of each. *Shape:* (words, dim)"""
+    found = {word: [one.sentence for one in store.contexts(word, contexts)] for word in words}
+    made = learner.infer_each([(word, list(dict.fromkeys(own))) for word, own in found.items()])
+    return np.stack([one.vector for one in made if one])  # there is none only if there is no sentence

@@ -121,8 +121,7 @@ def _runs(text: str, rare: Set[str]) -> Iterator[tuple[str, ...]]:
         words = run.split(" ")
         for first in range(len(words) - 1):
             for phrase in {tuple(words[first : first + length]) for length in (2, 3)}:
-                content = all(
-                    len(word) > 2 and word not in FUNCTION_WORDS for word in (phrase[0], phrase[-1])
-                )
+                ends = phrase[0], phrase[-1]
+                content = all(len(word) > 2 and word not in FUNCTION_WORDS for word in ends)
                 if content and not rare.isdisjoint(phrase):
                     yield phrase

@@ -129,7 +129,7 @@ def plan_teaching(
         learn(lm, maker, splits[:1], settings, Stages(Path(folder) / "warming up"))  # the first is slower
         with stages.timed("looking"):
             if words is None and isinstance(maker, WordLearner):
-                approaches(lm, maker, store, list(timed), slash=settings.slash)
+                approaches(maker, store, list(timed), slash=settings.slash)
         with stages.timed("learning"):
             learn(lm, maker, splits, settings, Stages(Path(folder) / "learning"))
     took = {title: cost.seconds for title, cost in stages.costs.items()}

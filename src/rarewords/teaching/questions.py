@@ -18,8 +18,7 @@ The words that decide are English. Of text in another language, the known words 
 shown instead of an answer to a sentence that the model cannot read.
 
 To judge a word, the model is asked a few plain questions. The answers to each, weighted by probability, point
-from the mean embedding somewhere; where they point can be compared with a vector, or with the answers of
-another reading of the word.
+from the mean embedding somewhere; where they point is compared with the word's vector.
 """
 
 from __future__ import annotations
@@ -122,45 +121,46 @@ class Answered:
     """The answers about some words.
 
     :param shown: the first answers to ``a <W> is a kind of _.``
-    :param directions: where the answers to each question point, unit vectors.
-        *Shape:* (words, questions, dim)
+    :param agreement: the mean cosine of where the answers point with the word's vector. *Shape:* (words,)
     :param sureness: the mean log-probability of the first answers. *Shape:* (words,)
     """
 
     shown: tuple[tuple[str, ...], ...]
-    directions: Tensor
+    agreement: Tensor
     sureness: Tensor
-
-    def agreement(self, directions: Tensor) -> Tensor:
-        """The mean cosine with other directions. *Shapes:* (words, questions or 1, dim) -> (words,)"""
-        return (self.directions * directions).sum(-1).mean(-1)
 
 
 def ask_about(
     lm: LanguageModel,
     known: KnownWords,
     words: Sequence[str],
-    vectors: np.ndarray | None = None,
+    vectors: np.ndarray,
     *,
+    taught: bool = False,
     slash: bool = False,
 ) -> Answered:
-    """Ask a model about words, by their pieces or with the vectors given. *Shape of vectors:* (words, dim)"""
-    given = [None] * len(words) if vectors is None else vectors
+    """Ask a model about words by their pieces, or with their vectors as if they were taught.
+
+    :param vectors: *Shape:* (words, dim)
+    """
+    given = vectors if taught else [None] * len(words)
     asked = [_query(one, *word, slash) for word in zip(words, given, strict=True) for one in _PLAIN]
     answers = lm.fill(asked, top_k=_WEIGHED)
     log_probs = torch.from_numpy(answers.log_probs).to(known.mean)
     embeddings = lm.embeddings[torch.from_numpy(answers.ids).to(lm.device)].float()
     expected = (torch.softmax(log_probs, dim=-1)[..., None] * embeddings).sum(-2)
     shape = (len(words), len(_PLAIN))
+    directions = known.directions(expected).reshape(*shape, -1)
+    towards = known.directions(torch.from_numpy(vectors))[:, None]
     return Answered(
         tuple(tuple(answers.words(row * len(_PLAIN), _SHOWN)) for row in range(len(words))),
-        known.directions(expected).reshape(*shape, -1),
+        (directions * towards).sum(-1).mean(-1),
         log_probs[:, 0].reshape(*shape).mean(-1),
     )
 
 
 def _query(question: str, word: str, vector: np.ndarray | None = None, slash: bool = False) -> Query:
-    return Query(with_article(question, word), word, vector, slash and vector is not None)
+    return Query(with_article(question, word), word, vector, slash)
 
 
 def with_article(question: str, word: str) -> str:

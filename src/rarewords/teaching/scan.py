@@ -10,7 +10,7 @@ asked about them, and what it answers is compared with what their sentences say.
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -119,9 +119,8 @@ def scan(
         frequent = [word for word in missing if word.count >= min_count]
         chosen, passed_over = worth_teaching(store, frequent, tokens, top)
         if ask and chosen and model_kind(model) == "masked":
-            from rarewords.teaching.need import (
-                with_need,  # torch, which counting does without, loads slowly
-            )
+            # torch, which counting does without, loads slowly
+            from rarewords.teaching.need import with_need
 
             read = with_need(model, device, store, chosen[:ask])
             chosen = sorted(read, key=_order) + chosen[ask:]
@@ -155,13 +154,11 @@ def worth_teaching(
     chosen: list[MissingWord] = []
     passed_over: dict[str, str] = {}
     for start in range(0, len(missing), _CHECKED_AT_ONCE):
-        if top is not None and len(chosen) >= top:
-            break
         batch = missing[start : start + _CHECKED_AT_ONCE]
         found = clutter(store, {word.word: word.count for word in batch}, tokens.whole_words)
         for word in batch:
-            if top is not None and len(chosen) == top:
-                break
+            if len(chosen) == top:
+                return chosen, passed_over
             if word.word in found:
                 passed_over[word.word] = found[word.word]
             else:
@@ -242,8 +239,8 @@ def choose_words(
         wanted = {word: known[word] for word in folded if word not in refused}
     again = "the model was taught it already; `rarewords forget` it first to teach it again"
     refused |= {word: again for word in wanted if word in tokens.taught}
-    wanted = {word: count for word, count in wanted.items() if word not in refused}
-    refused |= unfit_words(tokens.tokenizer, list(wanted), slash=settings.slash)
+    others = [word for word in wanted if word not in tokens.taught]
+    refused |= unfit_words(tokens.tokenizer, others, slash=settings.slash)
     chosen = {word: count for word, count in wanted.items() if word not in refused}
     if not chosen and refused:
         word, reason = next(iter(refused.items()))
@@ -256,15 +253,13 @@ def choose_words(
     return ChosenWords(chosen, refused, passed_over)
 
 
-def _pieces(words: list[str], tokens: Tokens) -> list[tuple[list[int], list[tuple[int, int]]]]:
+def _pieces(words: list[str], tokens: Tokens) -> Iterator[tuple[list[int], list[tuple[int, int]]]]:
     """The pieces of each word behind a space, and the letters of the word that each covers."""
     texts = ["a " + word for word in words]
     encoded: Any = tokens.tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True)
-    result = []
     for ids, offsets in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True):
-        own = [(i, max(a - 2, 0), b - 2) for i, (a, b) in zip(ids, offsets, strict=True) if b > 1 and b > a]
-        result.append(([i for i, _, _ in own], [(a, b) for _, a, b in own]))
-    return result
+        own = [(i, a, b) for i, (a, b) in zip(ids, offsets, strict=True) if b > 1 and b > a]
+        yield [i for i, _, _ in own], [(max(a - 2, 0), b - 2) for _, a, b in own]
 
 
 def _lost(word: str, spans: list[tuple[int, int]]) -> float:

@@ -45,11 +45,6 @@ class Split:
     contexts: tuple[str, ...]
     folds: tuple[Fold, ...]
 
-    @property
-    def judged_as_taught(self) -> bool:
-        """Whether the fold's vector is the very one that is taught."""
-        return len(self.folds) == 1 and self.folds[0].contexts == self.contexts
-
 
 def passes(count: int, settings: TeachSettings) -> int:
     """Roughly how many contexts the model reads to learn and judge a word of this count."""

@@ -16,8 +16,9 @@ two, and encoders are not taught such words at all.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -30,6 +31,7 @@ from rarewords.teaching.judge import Judgement, Made
 from rarewords.teaching.splits import Occurrence
 from rarewords.tokens import EncodedBlank
 
+R = TypeVar("R")
 # By how many standard errors the gain must exceed what is asked for. Who lists a word has a reason to; most
 # words that a search finds in a text are read well. (An encoder judges these only with keep_all.)
 _LISTED, _FOUND = 1.0, 2.0
@@ -87,13 +89,13 @@ def sentence_embeddings(target: LanguageModel, readings: Sequence[Reading]) -> T
     """Pooled last states of unit length. *Shape:* (readings, hidden)"""
     mode = pooling(target.name)
 
-    def pooled(batch: list[int]) -> tuple[list[int], Tensor]:
-        states = target.last_hidden_state(_inputs(target, [readings[row] for row in batch]))
+    def pooled(_: list[int], inputs: Tensor) -> Tensor:
+        states = target.last_hidden_state(inputs)
         one = {"cls": states[:, 0], "lasttoken": states[:, -1]}.get(mode, states.mean(dim=1))
-        return batch, torch.nn.functional.normalize(one.float(), dim=-1).cpu()
+        return torch.nn.functional.normalize(one.float(), dim=-1).cpu()
 
     result = torch.zeros(len(readings), target.hidden)
-    for batch, found in in_threads(torch.no_grad()(pooled), _batches(readings), target.device.type):
+    for batch, found in _computed(target, readings, pooled):
         result[batch] = found
     return result
 
@@ -103,19 +105,17 @@ def following_log_probability(
 ) -> np.ndarray:
     """The mean log-probability of the last ``following`` tokens of each reading. *Shape:* (readings,)"""
 
-    def scored(batch: list[int]) -> list[tuple[int, float]]:
-        logits = target.model(inputs_embeds=_inputs(target, [readings[row] for row in batch])).logits
+    def scored(batch: list[int], inputs: Tensor) -> list[float]:
         scores = []
-        for row, own in zip(batch, logits, strict=True):
+        for row, own in zip(batch, target.model(inputs_embeds=inputs).logits, strict=True):
             true = torch.tensor(readings[row].ids[-following[row] :], device=own.device)
             found = own[-following[row] - 1 : -1].float().log_softmax(dim=-1).gather(1, true[:, None])
-            scores.append((row, float(found.mean())))
+            scores.append(float(found.mean()))
         return scores
 
     result = np.zeros(len(readings))
-    for scores in in_threads(torch.no_grad()(scored), _batches(readings), target.device.type):
-        for row, score in scores:
-            result[row] = score
+    for batch, scores in _computed(target, readings, scored):
+        result[batch] = scores
     return result
 
 
@@ -143,8 +143,7 @@ def held_out_sentences(target: LanguageModel, made: Sequence[Made], *, slash: bo
     before, _ = target.tokens.special_tokens  # nothing is predicted behind the end of a text
     for owner, one in enumerate(made):
         for fold, vector in zip(one.split.folds, one.fold_vectors, strict=True):
-            found = _cut(target, [(held.sentence, held.start, held.end) for held in fold.held_out])
-            for left, pieces, right in found:
+            for left, pieces, right in _cut(target, fold.held_out):
                 ids = (*before, *left, *pieces, *right)
                 start = len(before) + len(left)
                 placed = EncodedBlank(ids, 0, start, start + len(pieces))
@@ -154,24 +153,19 @@ def held_out_sentences(target: LanguageModel, made: Sequence[Made], *, slash: bo
 
 
 def _cut(
-    target: LanguageModel, spans: Sequence[tuple[str, int, int]]
-) -> list[tuple[list[int], list[int], list[int]]]:
-    """The tokens before, of and after the characters of each sentence, cut to those around the word."""
-    if not spans:
-        return []
-    texts, around = [text for text, _, _ in spans], _TOKENS_AROUND
+    target: LanguageModel, held_out: Sequence[Occurrence]
+) -> Iterator[tuple[list[int], list[int], list[int]]]:
+    """The tokens before, of and after the word in each sentence, cut to those around it."""
+    if not held_out:
+        return
+    texts, around = [held.sentence for held in held_out], _TOKENS_AROUND
     encoded = target.tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-    result = []
-    for ids, offsets, (text, start, end) in zip(
-        encoded["input_ids"], encoded["offset_mapping"], spans, strict=True
-    ):
-        first = start - 1 if start and text[start - 1] == " " else start
-        inside = [
-            at for at, (left, right) in enumerate(offsets) if right > left and right > first and left < end
-        ]
+    for ids, offsets, held in zip(encoded["input_ids"], encoded["offset_mapping"], held_out, strict=True):
+        spaced = held.sentence[: held.start].endswith(" ")  # the space belongs to the word's first token
+        first = held.start - 1 if spaced else held.start
+        inside = [at for at, (a, b) in enumerate(offsets) if b > max(a, first) and a < held.end]
         a, b = inside[0], inside[-1] + 1
-        result.append((ids[max(0, a - around) : a], ids[a:b], ids[b : b + around]))
-    return result
+        yield ids[max(0, a - around) : a], ids[a:b], ids[b : b + around]
 
 
 def scores_of_what_follows(target: LanguageModel, held_out: Sequence[HeldOut]) -> np.ndarray:
@@ -240,14 +234,22 @@ def _blanked(held: Occurrence) -> str:
     return text[max(0, held.start - most) : held.start] + "_" + text[held.end : held.end + most]
 
 
-def _batches(readings: Sequence[Reading]) -> list[list[int]]:
-    return batches_by_length([len(one.ids) for one in readings], _TOKENS_PER_BATCH)
+def _computed(
+    target: LanguageModel, readings: Sequence[Reading], compute: Callable[[list[int], Tensor], R]
+) -> Iterator[tuple[list[int], R]]:
+    """Batches of readings of one length, and what ``compute`` makes of each and its input vectors.
 
-
-def _inputs(target: LanguageModel, readings: Sequence[Reading]) -> Tensor:
-    """Input vectors of readings of one length. *Shape:* (readings, length, dim)"""
-    ids = torch.tensor([one.ids for one in readings], device=target.device)
-    slots = torch.tensor([one.slot for one in readings], device=target.device)
+    *Shape of the input vectors:* (batch, length, dim)
+    """
     none = np.zeros(target.dim, np.float32)
-    vectors = np.stack([none if one.vector is None else one.vector for one in readings])
-    return target.embed(ids, slots, torch.from_numpy(vectors).to(target.device))
+
+    @torch.no_grad()
+    def computed(batch: list[int]) -> tuple[list[int], R]:
+        own = [readings[row] for row in batch]
+        ids = torch.tensor([one.ids for one in own], device=target.device)
+        slots = torch.tensor([one.slot for one in own], device=target.device)
+        vectors = np.stack([none if one.vector is None else one.vector for one in own])
+        return batch, compute(batch, target.embed(ids, slots, torch.from_numpy(vectors).to(target.device)))
+
+    batches = batches_by_length([len(one.ids) for one in readings], _TOKENS_PER_BATCH)
+    return in_threads(computed, batches, target.device.type)

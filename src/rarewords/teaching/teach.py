@@ -70,7 +70,7 @@ def teach(
         chosen = choose_words(store, lm.tokens, settings, words, times=LOOKED_AT)
         maker, learner_name = given or learner_for(lm, None, reader, store)
         if words is None:
-            chosen = those_that_gain(lm, maker, store, chosen, settings, stages)
+            chosen = those_that_gain(maker, store, chosen, settings, stages)
         message(f"Words: {len(chosen.counts):,} to teach, {len(chosen.refused):,} refused")
         splits = split_words(store, chosen.counts, settings)
         lessons = learn(lm, maker, splits, settings, stages, listed=words is not None)
