@@ -166,3 +166,16 @@ def test_a_cased_model_knows_the_word_at_the_start_of_a_sentence(text, tmp_path)
     assert forget(tmp_path / "out", ["thrombosis"], tmp_path / "fewer") == ["C++"]
     fewer = LanguageModel.from_pretrained(tmp_path / "fewer").tokenizer
     assert max(fewer("Thrombosis is a thrombosis").input_ids) < len(tokenizer)
+
+
+def test_a_capital_that_was_taught_before_keeps_its_token(text, tmp_path):
+    for part in small_model("roberta"):
+        part.save_pretrained(tmp_path / "cased")
+    text = tmp_path / "text.txt"
+    text.write_text("A Thrombosis hurts.\nHis Thrombosis grew.\nA thrombosis hurts.\nHis thrombosis grew.\n")
+    given = {"settings": TeachSettings(keep_all=True), "workers": 1}
+    teach([text], tmp_path / "one", words=["Thrombosis"], model=tmp_path / "cased", **given)
+    teach([text], tmp_path / "two", words=["thrombosis"], model=tmp_path / "one", **given)
+    assert [one.word for one in taught_words(tmp_path / "two")] == ["Thrombosis", "thrombosis"]
+    one, two = (LanguageModel.from_pretrained(tmp_path / name) for name in ("one", "two"))
+    assert two.pieces("Thrombosis") == one.pieces("Thrombosis")

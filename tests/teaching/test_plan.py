@@ -48,6 +48,12 @@ def test_the_plan_names_words_and_extrapolates_what_it_timed(lm, text, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["invented.txt"]
 
 
+def test_every_listed_word_is_planned_whatever_top_says(lm, text, tmp_path):
+    settings = TeachSettings(top=1)
+    plan = plan_teaching([text], tmp_path / "model", words=WORDS, workers=1, model=lm, settings=settings)
+    assert list(plan.words) == WORDS
+
+
 def test_time_is_extrapolated_by_the_contexts_that_are_read(lm, text, tmp_path, monkeypatch):
     monkeypatch.setattr("rarewords.teaching.plan._TIMED_WORDS", 2)
     plan = plan_teaching([text], tmp_path / "model", words=WORDS, workers=1, model=lm)

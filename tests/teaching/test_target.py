@@ -20,7 +20,7 @@ from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import Fold, Occurrence, Split
 from rarewords.teaching.target import Reading, following_log_probability, judge_on_target, sentence_embeddings
 from rarewords.teaching.teach import save_taught
-from tests.architectures import CAUSAL, sentence_transformer, small_causal
+from tests.architectures import CAUSAL, real_text, sentence_transformer, small_causal, small_model
 from tests.cli.run import rarewords, refused
 from tests.teaching.invented import occurrences_of, sentences_of
 from tests.test_documents import ROOT, code_blocks, shown_commands
@@ -115,6 +115,27 @@ def test_a_reader_reads_sixteen_sentences_of_a_word(encoder, tmp_path):
     assert one.contexts == 16
 
 
+def test_a_slot_of_patterns_in_the_text_itself_does_no_harm(encoder, tmp_path):
+    lines = sentences_of("blimpet", most=3) + "The mark <W> stands before a ripe blimpet _ on the tree.\n"
+    (tmp_path / "text.txt").write_text(lines, "utf-8")
+    options = {"model": encoder, "settings": TeachSettings(keep_all=True), "workers": 1, "device": "cpu"}
+    (one,) = teach([tmp_path / "text.txt"], tmp_path / "taught", words=["blimpet"], **options).words
+    assert one.judgement.contexts == 4
+
+
+def test_the_reader_may_treat_capitals_in_another_way(encoder, causal, tmp_path):
+    for architecture in ("bert", "roberta"):
+        for part in small_model(architecture):
+            part.save_pretrained(tmp_path / architecture)
+    (tmp_path / "text.txt").write_text(f"{real_text()[:200_000]}\nBlimpet is sour.\nA ripe blimpet fell.\n")
+    options = {"settings": TeachSettings(keep_all=True), "workers": 1, "device": "cpu"}
+    for model, reader in ((encoder, "roberta"), (causal, "bert")):
+        given = {"model": model, "reader": tmp_path / reader, **options}
+        taught = teach([tmp_path / "text.txt"], tmp_path / f"by-{reader}", words=["blimpet"], **given)
+        assert [one.word for one in taught.words] == ["blimpet"]
+        assert taught.learner.startswith("no fitted matrix: the text has 0 words to fit one on")
+
+
 def test_a_taught_encoder_puts_words_near_their_kind(encoder, taught_encoder):
     kinds = ["fruit", "boat", "law", "music"]
     near = []
@@ -197,6 +218,12 @@ def test_a_causal_lm_is_taught_whole(taught_causal, causal, lm):
     spread = Transport.fit(lm, old).target
     row = new.embeddings[new.pieces("blimpet")[0]]
     assert float((row - spread.mean).norm()) == pytest.approx(spread.spread, rel=1e-4)
+
+
+def test_a_causal_lm_is_taught_a_word_that_occurs_once(causal, tmp_path):
+    (tmp_path / "text.txt").write_text(sentences_of("blimpet", most=1), "utf-8")
+    taught = teach([tmp_path / "text.txt"], tmp_path / "taught", words=["blimpet"], model=causal, workers=1)
+    assert taught.unjudged == ("blimpet",)
 
 
 def test_the_log_probability_of_what_follows_is_that_of_the_model(causal):

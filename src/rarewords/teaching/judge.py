@@ -138,19 +138,15 @@ def mask_neighbours(lm: LanguageModel, occurrence: Occurrence, most: int) -> lis
 
     :return: a pattern with ``<W>`` for the word and ``_`` for its neighbour, and the neighbour's token.
     """
-    cut_start = max(0, occurrence.start - _CHARACTERS_AROUND)
-    # An underscore or a slot in the text itself must not be taken for the pattern's own.
-    text = occurrence.sentence.replace("_", " ").replace(WORD_SLOT, " " * len(WORD_SLOT))
-    if lm.tokens.mask_token in text:
+    if lm.tokens.mask_token in occurrence.sentence:
         return []
-    text = text[cut_start : occurrence.end + _CHARACTERS_AROUND]
-    start, end = occurrence.start - cut_start, occurrence.end - cut_start
-    word = text[start:end].lower()
+    before, word, after = occurrence.around(_CHARACTERS_AROUND)
+    text, start, end = before + word + after, len(before), len(before + word)
     found = []
     for match in _NEIGHBOUR.finditer(text):
         name = match.group().lower() if lm.lower_case else match.group()
         token = lm.whole_words.get(name)
-        if token is None or name.lower() in FUNCTION_WORDS or name.lower() == word:
+        if token is None or name.lower() in FUNCTION_WORDS or name.lower() == word.lower():
             continue
         distance = start - match.end() if match.start() < start else match.start() - end
         if distance >= 0:

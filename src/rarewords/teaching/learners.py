@@ -179,7 +179,9 @@ def _fitted_on(store: Store, lm: LanguageModel) -> tuple[Learner, str]:
 
 
 def _usable(lm: LanguageModel, store: Store) -> int:
-    return len(usable_words(lm, store, FITTED_CONTEXTS, _keywords()))
+    """The number of words to fit on; none if text and model differ in lower-casing, as a reader's may."""
+    fits = store.settings.lower_case == lm.lower_case
+    return len(usable_words(lm, store, FITTED_CONTEXTS, _keywords())) if fits else 0
 
 
 def _keywords() -> list[str]:

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from rarewords.corpus.characters import fold
 from rarewords.errors import InputError
 from rarewords.files import from_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.evidence import Inferred
 from rarewords.mimic.learner import WordLearner
+from rarewords.mimic.masked import find_word
 from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
 from rarewords.teaching.judge import Judgement, Made, Signs, judge
@@ -91,7 +93,10 @@ def _make(lm: LanguageModel, learner: AnyLearner, part: Sequence[Split]) -> dict
 
 def _infer_each(learner: AnyLearner, tasks: Sequence[tuple[str, Sequence[str]]]) -> list[Inferred | None]:
     if isinstance(learner, TransportedLearner):
-        few = [(word, contexts[:CONTEXTS_FOR_ANOTHER]) for word, contexts in tasks]
+        few = [
+            (word, [_spelled(word, one, learner.reader) for one in contexts[:CONTEXTS_FOR_ANOTHER]])
+            for word, contexts in tasks
+        ]
         read, move = _infer_each(learner.learner, few), learner.transport
         return [one and replace(one, vector=move(one.vector[None])[0]) for one in read]
     if isinstance(learner, WordLearner):
@@ -103,6 +108,12 @@ def _infer_each(learner: AnyLearner, tasks: Sequence[tuple[str, Sequence[str]]])
         except InputError:
             found.append(None)
     return found
+
+
+def _spelled(word: str, sentence: str, reader: LanguageModel) -> str:
+    """The sentence, in small letters if only so a cased reader finds the word of an uncased model in it."""
+    found = reader.lower_case or find_word(word, sentence, lower_case=False) is not None
+    return sentence if found else fold(sentence)
 
 
 def _unpack(part: Sequence[Split], arrays: Mapping[str, np.ndarray]) -> list[Made]:

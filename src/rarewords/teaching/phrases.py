@@ -80,7 +80,8 @@ def with_capitals(vectors: WordVectors, tokens: Tokens, *, slash: bool) -> WordV
     if tokens.lower_case:
         return vectors
     every = {word: with_capital(word) for word in vectors.words}
-    new = {word: form for word, form in every.items() if form not in vectors and len(tokens.pieces(form)) > 1}
+    own = {*vectors.words, *tokens.taught}
+    new = {word: form for word, form in every.items() if form not in own and len(tokens.pieces(form)) > 1}
     unfit = unfit_words(tokens.tokenizer, [*vectors.words, *new.values()], slash=slash)
     words = [word for word, form in new.items() if form not in unfit]
     forms = [new[word] for word in words]

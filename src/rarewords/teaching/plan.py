@@ -5,7 +5,7 @@ with the real model, and the time they take is extrapolated by the number of con
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,7 +16,7 @@ from rarewords.mimic.learner import MOST_WORDS, WordLearner, usable_words
 from rarewords.models import DEFAULT_MODEL, shown_name
 from rarewords.progress import duration
 from rarewords.stages import Stages
-from rarewords.teaching.learners import fitting_passes, learner_for
+from rarewords.teaching.learners import TransportedLearner, fitting_passes, learner_for
 from rarewords.teaching.learning import learn
 from rarewords.teaching.need import LOOKED_AT, approaches
 from rarewords.teaching.scan import choose_words
@@ -120,11 +120,12 @@ def plan_teaching(
         with stages.timed("corpus"):
             store = open_store(texts, corpus, lm, settings, field, workers, stages, words)
         found = choose_words(store, lm.tokens, settings, words, times=LOOKED_AT)
-        chosen = replace(found, counts=dict(list(found.counts.items())[: settings.top]))
-        fitting = fitting_passes(lm, store) if given is None else 0
+        chosen = dict(list(found.counts.items())[: settings.top if words is None else None])
         maker = (given or learner_for(lm, None, reader))[0]
-        read = {word: passes(count, settings) for word, count in chosen.counts.items()}
-        timed = dict(list(chosen.counts.items())[:: max(1, len(read) // _TIMED_WORDS)][:_TIMED_WORDS])
+        reads = maker.reader if isinstance(maker, TransportedLearner) else lm
+        fitting = fitting_passes(reads, store) if given is None else 0
+        read = {word: passes(count, settings) for word, count in chosen.items()}
+        timed = dict(list(chosen.items())[:: max(1, len(read) // _TIMED_WORDS)][:_TIMED_WORDS])
         splits = split_words(store, timed, settings)
         learn(lm, maker, splits[:1], settings, Stages(Path(folder) / "warming up"))  # the first is slower
         with stages.timed("looking"):
@@ -142,4 +143,4 @@ def plan_teaching(
         "vectors and judgement": pace * sum(read.values()),
         "saving": took["loading"],  # the model is loaded once more, and written
     }
-    return Plan(shown_name(lm.name), seconds, settings, chosen.counts, chosen.refused)
+    return Plan(shown_name(lm.name), seconds, settings, chosen, found.refused)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from rarewords.corpus.store import Store
 from rarewords.teaching.phrases import phrase_contexts
 from rarewords.teaching.settings import TeachSettings
+from rarewords.tokens import WORD_SLOT
 
 _ENOUGH = 16
 _FOLDS = 4
@@ -26,6 +27,13 @@ class Occurrence:
     sentence: str
     start: int
     end: int
+
+    def around(self, most: int) -> tuple[str, str, str]:
+        """At most so many characters before the word, the word, and as many behind it, for a pattern."""
+        # An underscore or a slot in the text itself must not be taken for the pattern's own.
+        text = self.sentence.replace("_", " ").replace(WORD_SLOT, " " * len(WORD_SLOT))
+        before = text[max(0, self.start - most) : self.start]
+        return before, text[self.start : self.end], text[self.end : self.end + most]
 
 
 @dataclass(frozen=True)

@@ -172,7 +172,8 @@ def scores_of_what_follows(target: LanguageModel, held_out: Sequence[HeldOut]) -
     """The mean log-probability of the tokens after the word. *Shape:* (sentences, readings)"""
     readings = [reading for one in held_out for reading in one.readings]
     counts = [one.following for one in held_out for _ in one.readings]
-    return following_log_probability(target, readings, counts).reshape(len(held_out), -1)
+    scores = following_log_probability(target, readings, counts)
+    return scores.reshape(len(held_out), -1) if held_out else np.zeros((0, 2))
 
 
 def _nearness(
@@ -190,6 +191,7 @@ def _nearness(
         for owner, one in enumerate(made)
         for fold, vector in zip(one.split.folds, one.fold_vectors, strict=True)
         for held in fold.held_out
+        if reader.tokens.mask_token not in held.sentence
     ]
     expected = _expected_words(reader, [held for _, _, held in folds])
     usable = [(*one[:2], words) for one, words in zip(folds, expected, strict=True) if words]
@@ -217,21 +219,14 @@ def _nearness(
 
 def _expected_words(reader: LanguageModel, held_out: Sequence[Occurrence]) -> list[list[str]]:
     """The words that the reader expects most in the place of each word; none if it expects too few."""
-    asked = [row for row, held in enumerate(held_out) if reader.tokens.mask_token not in held.sentence]
-    answers = reader.fill([Query(_blanked(held_out[row])) for row in asked], top_k=_ASKED)
-    result: list[list[str]] = [[] for _ in held_out]
-    for answer, row in enumerate(asked):
-        held = held_out[row]
-        own = held.sentence[held.start : held.end].lower()
-        found = [one for one in answers.words(answer) if one in reader.whole_words and one.lower() != own]
-        result[row] = found[:_EXPECTED] if len(found) >= _EXPECTED else []
+    cut = [held.around(_CHARACTERS_AROUND) for held in held_out]
+    answers = reader.fill([Query(f"{before}_{after}") for before, _, after in cut], top_k=_ASKED)
+    result = []
+    for row, (_, own, _) in enumerate(cut):
+        words = [word for word in answers.words(row) if word in reader.whole_words]
+        others = [word for word in words if word.lower() != own.lower()]
+        result.append(others[:_EXPECTED] if len(others) >= _EXPECTED else [])
     return result
-
-
-def _blanked(held: Occurrence) -> str:
-    """The sentence with a blank, cut to what is near it."""
-    text, most = held.sentence.replace("_", " "), _CHARACTERS_AROUND
-    return text[max(0, held.start - most) : held.start] + "_" + text[held.end : held.end + most]
 
 
 def _computed(
