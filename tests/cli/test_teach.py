@@ -60,6 +60,12 @@ def test_the_plan_names_words_stages_and_time_and_does_nothing(text, words, tmp_
     assert sorted(path.name for path in tmp_path.iterdir()) == ["words.txt"]
 
 
+def test_a_question_with_brackets_is_shown_as_it_is(text, words, tmp_path):
+    command = ("-q", "teach", text, "--words", words, "--out", tmp_path / "model", "--workers", 1)
+    shown = rarewords(*command, "--question", "[/b] a <W> [red] is :apple: _").stdout
+    assert "[/b] a … [red] is :apple: _" in shown
+
+
 def test_mistakes_are_one_line(text, tmp_path):
     out = tmp_path / "out"
     empty, absent = tmp_path / "empty.txt", tmp_path / "absent.txt"

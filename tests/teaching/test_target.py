@@ -18,7 +18,13 @@ from rarewords.teaching.learners import Transport
 from rarewords.teaching.outcome import Learned
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import Fold, Occurrence, Split
-from rarewords.teaching.target import Reading, following_log_probability, judge_on_target, sentence_embeddings
+from rarewords.teaching.target import (
+    HeldOut,
+    Reading,
+    judge_on_target,
+    scores_of_what_follows,
+    sentence_embeddings,
+)
 from rarewords.teaching.teach import save_taught
 from tests.architectures import CAUSAL, real_text, sentence_transformer, small_causal, small_model
 from tests.cli.run import rarewords, refused
@@ -229,7 +235,7 @@ def test_a_causal_lm_is_taught_a_word_that_occurs_once(causal, tmp_path):
 def test_the_log_probability_of_what_follows_is_that_of_the_model(causal):
     lm = LanguageModel.from_pretrained(causal, device="cpu", kind="causal")
     ids = lm.tokenizer(PLAIN)["input_ids"]
-    (found,) = following_log_probability(lm, [Reading(tuple(ids))], [3])
+    ((found,),) = scores_of_what_follows(lm, [HeldOut(0, (Reading(tuple(ids)),), following=3)])
     with torch.no_grad():
         scores = lm.model(torch.tensor([ids])).logits[0].log_softmax(dim=-1)
     wanted = np.mean([float(scores[at - 1, ids[at]]) for at in range(len(ids) - 3, len(ids))])

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from rarewords import InputError, LanguageModel, Query, WordLearner, WordVectors, teach
+from rarewords import InputError, LanguageModel, Query, WordLearner, WordVectors, scan, teach
 from rarewords.corpus.build import build
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.forget import taught_words
 from rarewords.mimic.attentive import AttentiveMimicking
 from rarewords.mimic.settings import preset
+from rarewords.models import load_pretrained
 from rarewords.teaching import learning
 from rarewords.teaching.judge import Probed, RelationScore
 from rarewords.teaching.outcome import teaching_card
@@ -236,6 +237,28 @@ def test_a_score_that_fell_is_reported(taught):
     assert "**Warning:**" in teaching_card(fallen, vectors, {"yurla": 1})
     better = replace(taught, probed=Probed(scores[1:]))
     assert "lower than before" not in teaching_card(better, vectors, {})
+
+
+def test_a_bar_in_a_word_or_a_question_does_not_end_a_cell_of_the_card(taught):
+    word = replace(taught.words[0], word="tor|vane", question="<W> | _")
+    vectors = WordVectors(["tor|vane"], np.zeros((1, 4), np.float32))
+    card = teaching_card(replace(taught, words=(word,)), vectors, {"tor|vane": 1})
+    assert r"| tor\|vane | `… \| _` |" in card
+
+
+def test_a_model_that_cannot_be_loaded_again_is_refused_before_the_work(text, tmp_path, monkeypatch):
+    lm = LanguageModel(*load_pretrained(), name=str(tmp_path / "gone"))
+    monkeypatch.setattr("rarewords.teaching.teach.open_store", lambda *_: pytest.fail("work"))
+    with pytest.raises(InputError, match="gone"):
+        teach([text], tmp_path / "model", words=WORDS, workers=1, model=lm)
+
+
+def test_a_scan_passes_over_words_that_the_model_was_taught(taught, text):
+    missing = [
+        {one.word for one in scan([text], str(name), workers=1).missing}
+        for name in ("default", taught.folder)
+    ]
+    assert missing[0] - missing[1] == {one.word for one in taught.words}
 
 
 def test_an_attentive_mimicking_model_makes_the_vectors(text, lm, tmp_path):

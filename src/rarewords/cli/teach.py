@@ -101,7 +101,7 @@ def _print_taught(taught: Taught) -> None:
         title = as_title(one.question) if answered else None
         table = Table(*columns, "verdict", title=title, title_justify="left")
         tables.setdefault(one.question, table).add_row(one.word, *answers, verdict)
-    Console().print(*tables.values())
+    Console(markup=False, emoji=False).print(*tables.values())  # a word may look like either
     number = "one more word" if len(taught.words) == 1 else f"{len(taught.words):,} more words"
     typer.echo(f"{taught.folder}: {taught.model} with {number}")
     typer.echo("Verdicts: " + ", ".join(f"{number:,} {name}" for name, number in taught.verdicts.items()))

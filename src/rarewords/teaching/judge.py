@@ -222,6 +222,8 @@ class Probed:
 
 def probe_words(lm: LanguageModel, vectors: WordVectors, *, slash: bool) -> Probed:
     """Probe the words that WNLaMPro covers, with their pieces and with their vectors."""
+    if lm.kind != "masked":
+        return Probed(unmeasured="it asks masked LMs")
     dataset = Dataset.load()
     own = tuple(entry for entry in dataset if entry.word.text in vectors)
     if not own:

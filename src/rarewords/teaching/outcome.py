@@ -188,9 +188,8 @@ def teaching_card(
 
 
 def fell_line(taught: Taught) -> str:
-    """A warning about relations of WNLaMPro that got worse; empty if there are none."""
-    relations = ", ".join(relation_title(relation) for relation in taught.fell)
-    return f"WNLaMPro scores lower than before for: {relations}." if relations else ""
+    """A warning about the relations of WNLaMPro that got worse."""
+    return f"WNLaMPro scores lower than before for: {', '.join(map(relation_title, taught.fell))}."
 
 
 def _judged(taught: Taught) -> str:

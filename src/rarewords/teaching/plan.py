@@ -73,13 +73,7 @@ class FitPlan(Timetable):
 
 
 def plan_fitting(
-    corpus: str | Path,
-    model: str,
-    *,
-    contexts: int = 16,
-    min_count: int = 50,
-    seed: int = 0,
-    device: str = "auto",
+    corpus: Path, model: str, *, contexts: int, min_count: int, seed: int = 0, device: str = "auto"
 ) -> FitPlan:
     """Fit on a few words and time them; nothing is kept. The arguments are those of ``mimic fit``."""
     stages = Stages(Path())

@@ -69,10 +69,9 @@ _ARTICLE = _set("a an the this that each every its his her their our my another 
 _PREPOSITION = _set("of in on with by from for between into")
 # Behind a noun phrase, not inside one.
 _FUNCTION = _TO | _BE | _ARE | _IS | _PREPOSITION
-_FUNCTION |= _set(
-    "at onto over under through during after before about as and or but than that which who whom"
-)
-_FUNCTION |= _set("whose where when while if because had did not it he she they we you i also only the a an")
+_FUNCTION |= _set("at onto over under through during after before about as and or but than that which who")
+_FUNCTION |= _set("whom whose where when while if because had did not it he she they we you i also only")
+_FUNCTION |= _set("the a an")
 # Frequent in any English text; one word in five is one of them, and hardly any in other languages.
 _ENGLISH = _set("the of and to is that with for by from it this are which were been has")
 _ENGLISH_SHARE = 0.05

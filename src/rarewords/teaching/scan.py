@@ -26,6 +26,7 @@ from rarewords.errors import HopelessError, InputError
 from rarewords.injection import unfit_words
 from rarewords.models import DEFAULT_MODEL, load_tokens, model_kind, shown_name
 from rarewords.progress import progress
+from rarewords.rules import words_with_rules
 from rarewords.teaching.clutter import clutter
 from rarewords.teaching.phrases import fixed_phrases, phrase_contexts
 from rarewords.teaching.settings import TeachSettings
@@ -167,15 +168,18 @@ def worth_teaching(
 
 
 def missing_words(words: Sequence[str], counts: np.ndarray, tokens: Tokens) -> list[MissingWord]:
-    """The words that the tokenizer splits, the largest gain first. *Shape:* counts (words,)"""
-    missing = []
+    """The words that the tokenizer splits, the largest gain first; not those it was taught with their pieces.
+
+    :param counts: *Shape:* (words,)
+    """
+    missing, taught = [], words_with_rules(tokens.tokenizer)
     with progress("Splitting words", total=len(words), unit="words") as bar:
         for start in range(0, len(words), _WORDS_AT_ONCE):
             batch = list(words[start : start + _WORDS_AT_ONCE])
             numbers = counts[start : start + _WORDS_AT_ONCE].tolist()
             for word, count, (ids, spans) in zip(batch, numbers, _pieces(batch, tokens), strict=True):
                 unknown = not ids or tokens.has_unknown(ids)
-                if len(ids) != 1 or unknown:
+                if (len(ids) != 1 or unknown) and word not in taught:
                     lost = 1.0 if unknown else _lost(word, spans)
                     missing.append(MissingWord(word, count, tuple(tokens.piece_strings(ids)), lost))
             bar.advance(len(batch))

@@ -100,10 +100,10 @@ def sentence_embeddings(target: LanguageModel, readings: Sequence[Reading]) -> T
     return result
 
 
-def following_log_probability(
-    target: LanguageModel, readings: Sequence[Reading], following: Sequence[int]
-) -> np.ndarray:
-    """The mean log-probability of the last ``following`` tokens of each reading. *Shape:* (readings,)"""
+def scores_of_what_follows(target: LanguageModel, held_out: Sequence[HeldOut]) -> np.ndarray:
+    """The mean log-probability of the tokens after the word. *Shape:* (sentences, readings)"""
+    readings = [reading for one in held_out for reading in one.readings]
+    following = [one.following for one in held_out for _ in one.readings]
 
     def scored(batch: list[int], inputs: Tensor) -> list[float]:
         scores = []
@@ -116,7 +116,7 @@ def following_log_probability(
     result = np.zeros(len(readings))
     for batch, scores in _computed(target, readings, scored):
         result[batch] = scores
-    return result
+    return result.reshape(len(held_out), -1) if held_out else np.zeros((0, 2))
 
 
 def _judgement(scores: np.ndarray, least: np.ndarray, errors: float) -> Judgement | None:
@@ -166,14 +166,6 @@ def _cut(
         inside = [at for at, (a, b) in enumerate(offsets) if b > max(a, first) and a < held.end]
         a, b = inside[0], inside[-1] + 1
         yield ids[max(0, a - around) : a], ids[a:b], ids[b : b + around]
-
-
-def scores_of_what_follows(target: LanguageModel, held_out: Sequence[HeldOut]) -> np.ndarray:
-    """The mean log-probability of the tokens after the word. *Shape:* (sentences, readings)"""
-    readings = [reading for one in held_out for reading in one.readings]
-    counts = [one.following for one in held_out for _ in one.readings]
-    scores = following_log_probability(target, readings, counts)
-    return scores.reshape(len(held_out), -1) if held_out else np.zeros((0, 2))
 
 
 def _nearness(

@@ -17,7 +17,7 @@ from rarewords.lm import LanguageModel
 from rarewords.models import DEFAULT_MODEL, load_pretrained, model_kind, shown_name
 from rarewords.progress import message
 from rarewords.stages import Stages, key_of, require_free, work_beside
-from rarewords.teaching.judge import Probed, probe_words
+from rarewords.teaching.judge import probe_words
 from rarewords.teaching.learners import learner_for
 from rarewords.teaching.learning import learn
 from rarewords.teaching.need import LOOKED_AT, those_that_gain
@@ -83,9 +83,9 @@ def teach(
                 "taught; give more text, or set keep_all = true (--settings) to teach them anyway"
             )
         name = read_report(lm.name).get("model") or shown_name(lm.name)
-        words_kept = [one.word for one in kept]
         made_from = {"model": name, "fingerprint": lm.fingerprint, "teaching": asdict(settings)}
-        vectors = WordVectors(words_kept, lessons.vectors.subset(words_kept).matrix, made_from)
+        own = lessons.vectors.subset(one.word for one in kept)
+        vectors = WordVectors(own.words, own.matrix, made_from)
         taught = Taught(
             folder=out,
             model=name,
@@ -95,9 +95,7 @@ def teach(
             worse=worse,
             refused={**chosen.refused, **lessons.refused},
             passed_over=chosen.passed_over,
-            probed=probe_words(lm, vectors, slash=settings.slash)
-            if lm.kind == "masked"
-            else Probed(unmeasured="it asks masked LMs"),
+            probed=probe_words(lm, vectors, slash=settings.slash),
             kind=lm.kind,
         )
         save_taught(lm, vectors, taught)
@@ -118,7 +116,8 @@ def open_model(
     if bool(texts) == (corpus is not None):
         raise InputError("give either text (files, folders or patterns) or a store with --corpus")
     loaded = model if isinstance(model, LanguageModel) else None
-    name, kind = (loaded.name, loaded.kind) if loaded else (str(model), model_kind(str(model)))
+    name = loaded.name if loaded else str(model)
+    kind = model_kind(name)  # a loaded model has to have a folder as well, for the copy that is taught
     if kind == "encoder" and words is None and not settings.keep_all:
         # Taught what a search finds, encoders retrieve worse (docs/results/everywhere.md).
         raise InputError(
@@ -170,23 +169,17 @@ def save_taught(lm: LanguageModel, vectors: WordVectors, taught: Taught) -> None
     """Write the folder: each word in the way that it was judged best."""
     language_model, tokenizer = load_pretrained(lm.name, lm.kind)
     forms = with_capitals(vectors, lm.tokens, slash=taught.settings.slash)
-    capitals = {with_capital(word): word for word in vectors.words}
-    replaced = [
-        form for form in forms.words if (form if form in vectors else capitals[form]) in taught.replaced
-    ]
+    capitals = {with_capital(word) for word in taught.replaced}.difference(vectors.words)
+    alone = capitals | taught.replaced
+    replaced = [form for form in forms.words if form in alone]
     if taught.settings.slash:
         unfit = unfit_words(tokenizer, replaced, slash=False)
         replaced = [form for form in replaced if form not in unfit]
     beside = [form for form in forms.words if form not in set(replaced)]
+    predictable = taught.settings.predictable
     for own, slash in ((beside, True), (replaced, False)):
         if own:
-            inject(
-                language_model,
-                tokenizer,
-                forms.subset(own),
-                predictable=taught.settings.predictable,
-                slash=slash,
-            )
+            inject(language_model, tokenizer, forms.subset(own), predictable=predictable, slash=slash)
     before = read_report(lm.name)
     earlier = [*before.pop("earlier", ()), before] if before else []
     known = tuple(from_json(Learned, word) for one in earlier for word in one["words"])
