@@ -8,6 +8,7 @@ import pytest
 from rarewords.teaching.plan import plan_fitting, plan_teaching
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import passes
+from tests.architectures import sentence_transformer
 from tests.cli.run import rarewords, refused
 from tests.teaching.invented import sentences_of
 
@@ -52,6 +53,14 @@ def test_every_listed_word_is_planned_whatever_top_says(lm, text, tmp_path):
     settings = TeachSettings(top=1)
     plan = plan_teaching([text], tmp_path / "model", words=WORDS, workers=1, model=lm, settings=settings)
     assert list(plan.words) == WORDS
+
+
+def test_the_fit_of_a_reader_is_planned(text, tmp_path, monkeypatch):
+    monkeypatch.setattr("rarewords.teaching.learners.bundled_learner", lambda _: None)
+    monkeypatch.setattr("rarewords.teaching.learners._FEWEST_WORDS", 1)
+    encoder = sentence_transformer(tmp_path / "encoder")
+    plan = plan_teaching([text], tmp_path / "model", words=WORDS, workers=1, model=encoder, device="cpu")
+    assert plan.seconds["fitting a learner"] > 0
 
 
 def test_time_is_extrapolated_by_the_contexts_that_are_read(lm, text, tmp_path, monkeypatch):

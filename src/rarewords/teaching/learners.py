@@ -12,7 +12,7 @@ centred, to the target's::
 """
 
 import hashlib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -137,7 +137,7 @@ def learner_for(
     reads = LanguageModel.from_pretrained(reader, device=str(lm.device))
     opened, name = open_learner(reads, learner, store)
     if learner is None and isinstance(opened, WordLearner):
-        opened = replace(opened, settings=replace(opened.settings, reading="masked", length=_LENGTH))
+        opened = opened.with_settings(reading="masked", length=_LENGTH)
     return TransportedLearner(opened, reads, Transport.fit(reads, lm)), name
 
 
@@ -155,7 +155,7 @@ def _fitted_on(store: Store, lm: LanguageModel) -> tuple[Learner, str]:
     if usable < _FEWEST_WORDS:
         name = f"no fitted matrix: the text has {usable:,} words to fit one on, {_FEWEST_WORDS} are needed"
         message(f"{_TITLE}: {name}")
-        return (WordLearner(lm), name)
+        return WordLearner(lm), name
 
     def make(folder: Path, work: Path) -> None:
         fitted = WordLearner.fit(
@@ -175,7 +175,7 @@ def _fitted_on(store: Store, lm: LanguageModel) -> tuple[Learner, str]:
     name = f"fitted on the text: {learner.fitted.words:,} known words, "
     name += f"held-out cosine {learner.fitted.held_out_cosine:.2f}"
     message(f"{_TITLE}: {name}")
-    return (learner, name)
+    return learner, name
 
 
 def _usable(lm: LanguageModel, store: Store) -> int:

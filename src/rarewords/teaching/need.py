@@ -59,13 +59,12 @@ def those_that_gain(
     slight: list[str] = []
     passed_over = dict(chosen.passed_over)
     with progress("Looking at words", total=len(words), unit="words") as bar:
-        lm = learner.lm
-        size = _AT_ONCE if lm.device.type == "cpu" else _AT_ONCE_ON_GPU
+        size = _AT_ONCE if learner.lm.device.type == "cpu" else _AT_ONCE_ON_GPU
         for start in range(0, len(words), size):
             if len(clear) >= top:
                 break
             batch = words[start : start + size]
-            key = key_of(lm.fingerprint, learner.key, store.key, slash, batch)
+            key = key_of(learner.lm.fingerprint, learner.key, store.key, slash, batch)
             found = stages.json("looked", key, partial(approaches, learner, store, batch, slash=slash))
             for word, approach in zip(batch, found, strict=True):
                 if approach < _LEAST:

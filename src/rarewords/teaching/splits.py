@@ -29,7 +29,7 @@ class Occurrence:
     end: int
 
     def around(self, most: int) -> tuple[str, str, str]:
-        """At most so many characters before the word, the word, and as many behind it, for a pattern."""
+        """The text before the word, the word, and the text behind it: ``most`` characters on either side."""
         # An underscore or a slot in the text itself must not be taken for the pattern's own.
         text = self.sentence.replace("_", " ").replace(WORD_SLOT, " " * len(WORD_SLOT))
         before = text[max(0, self.start - most) : self.start]
