@@ -43,6 +43,11 @@ def test_fine_tuning(place, monkeypatch):
     assert max(names["losses"]) < 8
 
 
+def test_comparing_words_by_their_sentences():
+    *_, block = code_blocks(ROOT / "docs" / "howto" / "probing.md", "python")
+    exec(compile(block, "probing.md", "exec"), {})
+
+
 def test_search(place, monkeypatch):
     names, text = run("search.md", place, monkeypatch)
     shown = re.search(r"of ten: (\d+) with the untaught model, (\d+) with the taught", text)
