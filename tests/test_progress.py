@@ -56,6 +56,11 @@ def test_after_an_error_inside_the_next_bar_stands_alone(capsys):
     assert "Next: 1 of 1" in capsys.readouterr().err
 
 
+def test_durations_for_a_reader():
+    shown = [progress.duration(seconds) for seconds in (0.4, 59.4, 59.6, 75, 3599.7)]
+    assert shown == ["0 s", "59 s", "1 min 0 s", "1 min 15 s", "1 h 0 min"]
+
+
 def test_silent_unless_asked(capsys):
     progress.enable(False)
     with progress.progress("Counting", total=1) as bar:

@@ -1,5 +1,7 @@
 """Word vectors: what goes in comes out, files appear whole, mistakes are named."""
 
+import gzip
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -141,3 +143,12 @@ def test_words_files_may_have_counts_comments_and_a_byte_order_mark(tmp_path):
     (tmp_path / "empty.txt").write_text("\n")
     with pytest.raises(InputError, match="holds no words"):
         read_words(tmp_path / "empty.txt")
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gz"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["", "mark"])
+def test_a_byte_that_is_not_utf8_is_named_by_its_place_in_the_file(tmp_path, pack, mark):
+    text = mark + b"word\n" * 5000 + b"bad\xff\n"
+    (tmp_path / "words.txt").write_bytes(pack(text))
+    with pytest.raises(InputError, match=rf"not UTF-8 text \(.* at byte {text.index(255)}\)"):
+        read_words(tmp_path / "words.txt")

@@ -13,9 +13,10 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import fields, is_dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, TextIO, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TextIO, Union, get_args, get_origin, get_type_hints
 
 from safetensors import SafetensorError
 
@@ -149,14 +150,14 @@ def from_json(kind: Any, value: Any) -> Any:
 def open_text(path: str | Path) -> Iterator[TextIO]:
     """A UTF-8 text file to read, plain or gzip; what is wrong with it is an :class:`InputError`."""
     require_file(path)
-    path = Path(path)
     try:
-        with path.open("rb") as raw:
-            packed = raw.read(2) == b"\x1f\x8b"
-        with (gzip.open if packed else open)(path, "rt", encoding="utf-8-sig") as stream:
-            yield cast(TextIO, stream)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start})") from None
+        with Path(path).open("rb") as file:
+            raw = gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == b"\x1f\x8b" else file
+            try:
+                yield TextIOWrapper(raw, encoding="utf-8-sig")
+            except UnicodeDecodeError as error:
+                place = raw.tell() - len(error.object) + error.start  # the decoder only knows its own block
+                raise InputError(f"{path} is not UTF-8 text ({error.reason} at byte {place})") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path} is a damaged .gz file: {error}") from None
     except OSError as error:

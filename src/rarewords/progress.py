@@ -137,9 +137,9 @@ def progress(
 
 def duration(seconds: float) -> str:
     """Seconds for a reader: ``75 -> '1 min 15 s'``."""
-    if seconds < 60:
-        return f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
+    if minutes < 1:
+        return f"{rest} s"
     if minutes < 60:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60} h {minutes % 60} min"

@@ -261,6 +261,17 @@ def test_changed_text_is_read_again_after_an_interruption(text_file, tmp_path, m
     assert store.totals.words == 3
 
 
+def test_a_build_inside_the_folder_of_its_text_resumes(text_file, tmp_path, monkeypatch):
+    from rarewords.corpus import build as module
+
+    with monkeypatch.context() as context:
+        context.setattr(module, "merge_parts", lambda *_a, **_k: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            build([tmp_path], tmp_path / "store", SMALL, workers=1)
+    assert list((tmp_path / ".store.work").rglob("*.json"))
+    assert build([tmp_path], tmp_path / "store", SMALL, workers=1).totals.words > 10_000
+
+
 def test_touched_text_is_not_read_again_after_an_interruption(text_file, tmp_path, monkeypatch):
     from rarewords.corpus import build as module
 

@@ -15,7 +15,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rarewords.corpus import read
+from rarewords.corpus import read, sources
 from rarewords.corpus.read import chunks, read_shard
 from rarewords.corpus.sources import Shard, Source, cut, find_sources
 from rarewords.errors import InputError
@@ -70,7 +70,7 @@ def test_every_format_in_every_compression(tmp_path, kind, pack):
 
 
 def test_folders_patterns_and_repetition(tmp_path):
-    for name in ("b.txt", "a.jsonl.gz", "image.png", "deep/c.md"):
+    for name in ("b.txt", "a.jsonl.gz", "image.png", "deep/c.md", ".hidden/d.txt", ".e.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"text")
     found = [source.path for source in find_sources([tmp_path, str(tmp_path / "*.txt")])]
@@ -181,6 +181,17 @@ def test_bad_files_are_named(tmp_path, name, content, message):
         text_of(cut(find_sources([tmp_path / name]), 1))
     assert name in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("pack", ["", ".gz"])
+def test_a_bad_line_is_named_by_its_number_in_the_file(tmp_path, monkeypatch, pack):
+    monkeypatch.setattr(sources, "SHARD_BYTES", 1000)
+    lines = [json.dumps({"text": "word " * (number % 30)}) for number in range(200)]
+    lines[149] = "not json"
+    path = tmp_path / f"a.jsonl{pack}"
+    path.write_bytes(PACK[pack]("\n".join(lines).encode()))
+    with pytest.raises(InputError, match=r"a\.jsonl(\.gz)?, line 150 is not JSON"):
+        text_of(cut(find_sources([path]), 1))
 
 
 def test_a_csv_file_with_old_line_ends_and_a_line_end_in_a_field(tmp_path):

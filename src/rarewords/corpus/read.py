@@ -27,6 +27,11 @@ import zstandard
 from rarewords.corpus.sources import Shard, Source
 from rarewords.errors import InputError
 
+CHUNK_BYTES = 12 << 20
+MAX_LINE = 1 << 20
+_BLOCK = 1 << 20
+_REPLACEMENT = "\ufffd".encode()
+_OPENERS: dict[str, Callable[..., Any]] = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}
 _ROWS_AT_ONCE = 1024
 
 
@@ -41,32 +46,35 @@ def documents(stream: Iterator[bytes], source: Source, start: int = 0) -> Iterat
     return _parquet(stream, source) if source.format == "parquet" else _csv(stream, source)
 
 
-def _jsonl(stream: Iterator[bytes], source: Source, place: int) -> Iterator[bytes]:
-    for lines in _whole_lines(stream):
-        for line in lines.removesuffix(b"\n").split(b"\n"):
-            yield from _json_line(line, source, place)
-            place += len(line) + 1
+def _jsonl(stream: Iterator[bytes], source: Source, start: int) -> Iterator[bytes]:
+    lines = (line for whole in _whole_lines(stream) for line in whole.removesuffix(b"\n").split(b"\n"))
+    for number, line in enumerate(lines, 1):
+        try:
+            text = _json_text(line, source.field)
+        except InputError as error:
+            before = sum(block.count(b"\n") for block in _range(source.path, 0, start))
+            raise InputError(f"{source.path}, line {before + number} {error}") from None
+        if text is not None:
+            yield _encode(text)
 
 
-def _json_line(line: bytes, source: Source, place: int) -> Iterator[bytes]:
+def _json_text(line: bytes, field: str) -> str | None:
     # surrogateescape: bytes that are not UTF-8 pass through and are counted with those of plain text.
     text = line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r")
     if not text:
-        return
+        return None
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{_line_at(source, place)} is not JSON: {error}") from None
+        raise InputError(f"is not JSON: {error}") from None
     if not isinstance(record, dict):
-        raise InputError(f"{_line_at(source, place)} is not a JSON object; each line must be one")
-    if source.field not in record:
-        raise InputError(f"{_line_at(source, place)} {_no_field(source.field, list(record))}")
-    value = record[source.field]
-    if value is None:
-        return
-    if not isinstance(value, str):
-        raise InputError(f"{_line_at(source, place)}: field {source.field!r} is not text but {value!r:.40}")
-    yield _encode(value)
+        raise InputError("is not a JSON object; each line must be one")
+    if field not in record:
+        raise InputError(_no_field(field, list(record)))
+    value = record[field]
+    if not isinstance(value, str | None):
+        raise InputError(f"has a field {field!r} that is not text but {value!r:.40}")
+    return value
 
 
 def _csv(stream: Iterator[bytes], source: Source) -> Iterator[bytes]:
@@ -146,25 +154,6 @@ def _encode(text: str) -> bytes:
 
 def _no_field(field: str, names: list[str]) -> str:
     return f"has no field {field!r}; it has {', '.join(map(repr, names[:20]))}; choose with --field"
-
-
-def _line_at(source: Source, place: int) -> str:
-    """File and line number of a place in bytes; counted only now that it is needed."""
-    if source.compression:
-        return f"{source.path}, byte {place} unpacked,"
-    with Path(source.path).open("rb") as stream:
-        line, left = 1, place
-        while left > 0 and (block := stream.read(min(left, 1 << 20))):
-            line += block.count(b"\n")
-            left -= len(block)
-    return f"{source.path}, line {line}"
-
-
-CHUNK_BYTES = 12 << 20
-MAX_LINE = 1 << 20
-_BLOCK = 1 << 20
-_REPLACEMENT = "\ufffd".encode()
-_OPENERS: dict[str, Callable[..., Any]] = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}
 
 
 def read_shard(shard: Shard) -> Iterator[tuple[int, str, int]]:
@@ -257,14 +246,10 @@ def _line_start(stream: IO[bytes], place: int) -> int:
     """Where the first line starts at or after ``place``; the end of the file if none does."""
     if place == 0:
         return 0
-    at = place - 1
-    stream.seek(at)
-    for block in iter(lambda: stream.read(_BLOCK), b""):
-        found = block.find(b"\n")
-        if found >= 0:
-            return at + found + 1
-        at += len(block)
-    return at
+    stream.seek(place - 1)
+    while (piece := stream.readline(_BLOCK)) and not piece.endswith(b"\n"):
+        pass
+    return stream.tell()
 
 
 def _decompressed(source: Source) -> Iterator[bytes]:

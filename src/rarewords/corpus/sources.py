@@ -103,14 +103,20 @@ def spool(texts: Sequence[str | Path], folder: Path) -> list[str]:
 
 
 def _expand(text: str) -> list[str]:
-    if Path(text).is_dir():
+    folder = Path(text)
+    if folder.is_dir():
+        # Without hidden ones, as in patterns: a killed command may have left its work folder there.
         found = sorted(
-            str(path) for path in Path(text).rglob("*") if path.is_file() and _kind(path)[2] in _IN_FOLDERS
+            str(path)
+            for path in folder.rglob("*")
+            if path.is_file()
+            and _kind(path)[2] in _IN_FOLDERS
+            and not any(name.startswith(".") for name in path.relative_to(folder).parts)
         )
         if not found:
             raise InputError(f"{text} holds no text files; known are {', '.join(sorted(_IN_FOLDERS))}")
         return found
-    if not Path(text).exists() and glob.has_magic(text):
+    if not folder.exists() and glob.has_magic(text):
         # Path.glob takes no absolute patterns.
         found = sorted(name for name in glob.glob(text, recursive=True) if Path(name).is_file())  # noqa: PTH207
         if not found:
