@@ -261,7 +261,8 @@ def test_changed_text_is_read_again_after_an_interruption(text_file, tmp_path, m
     assert store.totals.words == 3
 
 
-def test_a_build_inside_the_folder_of_its_text_resumes(text_file, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("text_file")
+def test_a_build_inside_the_folder_of_its_text_resumes(tmp_path, monkeypatch):
     from rarewords.corpus import build as module
 
     with monkeypatch.context() as context:
