@@ -20,14 +20,13 @@ import numpy as np
 import pyarrow as pa
 import zstandard
 
-from rarewords.corpus.columns import Array, Columns, append, offsets, write_table
-from rarewords.corpus.part import Part
+from rarewords.corpus.columns import DTYPES, Array, Columns, append, offsets, write_table
 from rarewords.corpus.sample import smallest_distinct
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.store import FORMAT, SENTENCES_PER_BLOCK, Header, Totals, block_packer
 from rarewords.engine import Engine
 from rarewords.errors import InputError
-from rarewords.files import whole_folder
+from rarewords.files import read_json, whole_folder
 from rarewords.progress import progress
 from rarewords.stages import key_of
 
@@ -50,17 +49,14 @@ _TABLES = {
 class Merge:
     """The parts to be merged, the folder for intermediate results, and the settings that decide."""
 
-    paths: tuple[Path, ...]
+    parts: tuple[Columns, ...]
     folder: Path
     settings: CorpusSettings
 
     @property
-    def parts(self) -> list[Part]:
-        return [Part(path) for path in self.paths]
-
-    def found(self, place: int) -> Columns:
-        """What the merge finds out about the sentences of a part: ``sentence_used``, ``sentence_row``."""
-        return Columns(self.folder / "parts" / f"{place:06d}")
+    def found(self) -> list[Columns]:
+        """What the merge finds out about each part's sentences: ``sentence_used``, ``sentence_row``."""
+        return [Columns(self.folder / "parts" / f"{place:06d}") for place in range(len(self.parts))]
 
 
 @dataclass(frozen=True)
@@ -93,8 +89,10 @@ def merge_parts(
     :param texts: digests of the texts that the parts were made from.
     """
     names = [f"{path.parent.name}/{path.name}" for path in paths]
-    merge = Merge(tuple(paths), work / "merge" / key_of(names, settings.to_dict()), settings)
-    totals = Totals(*map(sum, zip(*(astuple(part.totals) for part in merge.parts), strict=True)))
+    folder = work / "merge" / key_of(names, settings.to_dict())
+    merge = Merge(tuple(map(Columns, paths)), folder, settings)
+    read = [Totals(**read_json(path / "part.json")) for path in paths]
+    totals = Totals(*map(sum, zip(*map(astuple, read), strict=True)))
     if not totals.words:
         shutil.rmtree(work, ignore_errors=True)  # a second start has no use for it
         raise InputError("the text has no words; check that the files hold text")
@@ -186,26 +184,33 @@ def _smallest(merge: Merge, sample: Array) -> Array:
 
     def by_sentence(places: Array) -> tuple[Array, ...]:
         tied = sample[places]
-        keys = np.empty((2, len(tied)), dtype=np.uint64)
-        for place in np.unique(tied["part"]).tolist():
-            own = tied["part"] == place
-            for key, name in zip(keys, ("sentence_high", "sentence_low"), strict=True):
-                key[own] = parts[place].mapped(name)[tied["sentence"][own]]
-        return keys[0], keys[1], tied["position"], tied["part"]
+        part, sentence = tied["part"], tied["sentence"]
+        high, low = (_of_sentences(parts, name, part, sentence) for name in ("sentence_high", "sentence_low"))
+        return high, low, tied["position"], part
 
     return np.take(sample, smallest_distinct(sample["word"], sample["hash"], k, by_sentence))
+
+
+def _of_sentences(parts: Sequence[Columns], name: str, part: Array, sentence: Array) -> Array:
+    """The values of a column for sentences of several parts. *Shape:* (sentences,)"""
+    values = np.empty(len(part), dtype=DTYPES[name])
+    for place in np.unique(part).tolist():
+        own = part == place
+        values[own] = parts[place].mapped(name)[sentence[own]]
+    return values
 
 
 def _mark_used(merge: Merge, tasks: list[Range]) -> None:
     """Mark the sentences of the parts that a sampled context needs."""
     shutil.rmtree(merge.folder / "parts", ignore_errors=True)
-    for place, part in enumerate(merge.parts):
-        merge.found(place).folder.mkdir(parents=True)
-        append(merge.found(place).folder, sentence_used=np.zeros(part.size("sentence_high")))
+    found = merge.found
+    for part, about in zip(merge.parts, found, strict=True):
+        about.folder.mkdir(parents=True)
+        append(about.folder, sentence_used=np.zeros(part.size("sentence_high")))
     for task in tasks:
         part_of, sentence = task.result.read("context_part"), task.result.read("context_sentence")
         for place in np.unique(part_of).tolist():
-            marks = merge.found(place).mapped("sentence_used", write=True)
+            marks = found[place].mapped("sentence_used", write=True)
             marks[sentence[part_of == place]] = True
 
 
@@ -217,8 +222,8 @@ def merge_sentences(task: Range) -> dict[str, Array | list[bytes]]:
         np.concatenate([part.read(name, *span) for part, span in zip(parts, spans, strict=True)])
         for name in ("sentence_high", "sentence_low")
     )
-    marks = [task.merge.found(place).read("sentence_used", *span) for place, span in enumerate(spans)]
-    used = np.flatnonzero(np.concatenate(marks))
+    marked = zip(task.merge.found, spans, strict=True)
+    used = np.flatnonzero(np.concatenate([about.read("sentence_used", *span) for about, span in marked]))
     order = used[np.lexsort((low[used], high[used]))]
     new = np.ones(len(order), dtype=np.bool_)
     new[1:] = (high[order][1:] != high[order][:-1]) | (low[order][1:] != low[order][:-1])
@@ -241,9 +246,10 @@ def _number_rows(merge: Merge, tasks: list[Range]) -> int:
         (merge.folder / name).unlink(missing_ok=True)
     rows = 0
     for task in tasks:
-        found = task.result.read("sentence_row").astype(np.int64) + rows
-        for place, (start, stop) in enumerate(pairwise(task.result.read("part_start").tolist())):
-            append(merge.found(place).folder, sentence_row=found[start:stop])
+        numbers = task.result.read("sentence_row").astype(np.int64) + rows
+        spans = pairwise(task.result.read("part_start").tolist())
+        for about, (start, stop) in zip(merge.found, spans, strict=True):
+            append(about.folder, sentence_row=numbers[start:stop])
         append(merge.folder, **{name: task.result.read(name) for name in ("row_part", "row_sentence")})
         rows += task.result.size("row_part")
     if rows >= 2**32:
@@ -306,8 +312,5 @@ def _word_batches(tasks: list[Range]) -> Iterator[list[pa.Array]]:
 def _context_batches(tasks: list[Range]) -> Iterator[list[pa.Array]]:
     for task in tasks:
         part, sentence = task.result.read("context_part"), task.result.read("context_sentence")
-        row = np.zeros(len(part), dtype=np.uint32)
-        for place in np.unique(part).tolist():
-            own = part == place
-            row[own] = task.merge.found(place).mapped("sentence_row")[sentence[own]]
+        row = _of_sentences(task.merge.found, "sentence_row", part, sentence)
         yield [pa.array(row), pa.array(task.result.read("context_position"))]

@@ -5,11 +5,7 @@ of hashes is one stretch of each file and parts are merged range by range in bou
 """
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,39 +16,40 @@ from rarewords.corpus.columns import Columns, append, offsets, ragged
 from rarewords.corpus.sample import context_hashes, smallest_distinct
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.store import SENTENCES_PER_BLOCK, Store, Totals
-from rarewords.corpus.text import blocks, entry_pattern, split
-from rarewords.files import read_json, whole_folder, write_json
+from rarewords.corpus.text import Words, blocks, entry_pattern, split
+from rarewords.files import whole_folder, write_json
 from rarewords.progress import progress
 
 _SENTENCES_AT_ONCE = 2048 * SENTENCES_PER_BLOCK
 _CONTEXTS_AT_ONCE = 1 << 20
 
 
-class Part(Columns):
-    """The columns of a part, and what was read to make it."""
-
-    @cached_property
-    def totals(self) -> Totals:
-        return Totals(**read_json(self.folder / "part.json"))
-
-
 def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Path) -> None:
     """Count the words of ``text``, sample their contexts and write both to ``folder``, unless it exists."""
     if folder.exists():
         return
-    counted = count_text(text, settings)
+    found = [split(block, lower_case=settings.lower_case) for block in blocks(text)]
+    sentences = [sentence for words in found for sentence in words.sentences()]
+    sizes = np.concatenate([words.lengths() for words in found])
+    # Words are numbered in the order of their hashes.
+    word_hashes, occurrences, first = distinct(np.concatenate([words.hashes for words in found]))
+    words = _words_at(found, first, settings.lower_case)
+    del found  # it takes much memory
+    match = entry_pattern(settings.words, settings.lower_case).fullmatch
+    kept = np.fromiter((match(word) is not None for word in words), dtype=np.bool_, count=len(words))
+
     # Each sentence once, in the order of keys. Equal sentences have equal contexts, so the first will do.
-    count = len(counted.sentences)
-    unique = dict(zip(reversed(counted.sentences), range(count - 1, -1, -1), strict=True))
+    count = len(sentences)
+    unique = dict(zip(reversed(sentences), range(count - 1, -1, -1), strict=True))
     encoded = [sentence.encode("utf-8", "replace") for sentence in unique]
     high, low = sentence_keys(encoded)
     by_key = np.lexsort((low, high))
     place = np.fromiter(unique.values(), dtype=np.int64, count=len(unique))[by_key]
-    lengths = counted.lengths[place]
-    numbers = counted.numbers[ragged(offsets(counted.lengths)[place], lengths)]
+    lengths = sizes[place]
+    numbers = occurrences[ragged(offsets(sizes)[place], lengths)]
 
-    hashes = context_hashes(counted.hashes[numbers], lengths, settings.window, settings.seed)
-    candidates = np.flatnonzero(counted.kept[numbers])
+    hashes = context_hashes(word_hashes[numbers], lengths, settings.window, settings.seed)
+    candidates = np.flatnonzero(kept[numbers])
     chosen = candidates[smallest_distinct(numbers[candidates], hashes[candidates], settings.contexts)]
     sentence = np.repeat(np.arange(len(lengths)), lengths)[chosen]
 
@@ -62,10 +59,10 @@ def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Pat
     with whole_folder(folder) as out:
         append(
             out,
-            word=[word.encode("utf-8", "replace") for word in counted.words],
-            word_hash=counted.hashes,
-            word_count=counted.counts,
-            context_start=offsets(np.bincount(numbers[chosen], minlength=len(counted.words))),
+            word=[word.encode("utf-8", "replace") for word in words],
+            word_hash=word_hashes,
+            word_count=np.bincount(occurrences, minlength=len(words)),
+            context_start=offsets(np.bincount(numbers[chosen], minlength=len(words))),
             context_hash=hashes[chosen],
             context_sentence=(np.cumsum(used) - 1)[sentence],
             context_position=chosen - offsets(lengths)[sentence],
@@ -73,7 +70,17 @@ def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Pat
             sentence_high=high[by_key][used],
             sentence_low=low[by_key][used],
         )
-        write_json(out / "part.json", vars(Totals(count, len(counted.numbers), replaced)))
+        write_json(out / "part.json", vars(Totals(count, len(occurrences), replaced)))
+
+
+def _words_at(found: list[Words], places: npt.NDArray[np.int64], lower_case: bool) -> list[str]:
+    """Some words of a text that was split block by block, by their places among all words."""
+    before = offsets(np.array([len(block.text) for block in found]))[:-1]
+    starts = np.concatenate([block.starts + at for block, at in zip(found, before, strict=True)])[places]
+    ends = np.concatenate([block.ends + at for block, at in zip(found, before, strict=True)])[places]
+    text = "".join(block.text for block in found)
+    words = [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    return fold("\n".join(words)).split("\n") if lower_case and words else words
 
 
 def part_of_store(store: Store, folder: Path) -> None:
@@ -117,7 +124,7 @@ def _append_sentences(store: Store, out: Path) -> None:
 
 
 def _append_contexts(store: Store, out: Path) -> None:
-    part = Part(out)
+    part = Columns(out)
     starts, hashes = offsets(part.read("sentence_words")), part.mapped("sentence_hashes")
     count = store.header.contexts
     for begin in range(0, max(count, 1), _CONTEXTS_AT_ONCE):
@@ -142,45 +149,6 @@ def sentence_keys(sentences: list[bytes]) -> tuple[npt.NDArray[np.uint64], npt.N
     return np.ascontiguousarray(keys[:, 0]), np.ascontiguousarray(keys[:, 1])
 
 
-@dataclass(frozen=True)
-class CountedText:
-    """A piece of text as sentences of word numbers; words are numbered in the order of their hashes.
-
-    ``sentences``: those with at least one word; ``lengths`` (sentences,): words in each; ``numbers``
-    (occurrences,): their words, sentence after sentence. ``hashes`` (words,) rising; ``words``: the words
-    themselves; ``counts`` (words,); ``kept`` (words,): which of them get contexts under the word rule.
-    """
-
-    sentences: list[str]
-    lengths: npt.NDArray[np.int64]
-    numbers: npt.NDArray[np.int32]
-    hashes: npt.NDArray[np.uint64]
-    words: list[str]
-    counts: npt.NDArray[np.int64]
-    kept: npt.NDArray[np.bool_]
-
-
-def count_text(text: str, settings: CorpusSettings) -> CountedText:
-    """Split a piece of text and count its words."""
-    found = [split(block, lower_case=settings.lower_case) for block in blocks(text)]
-    sentences = [sentence for words in found for sentence in words.sentences()]
-    lengths = _joined((words.lengths() for words in found), np.int64)
-    hashes, numbers, first = distinct(_joined((words.hashes for words in found), np.uint64))
-    # The text of each word, taken where it occurs first.
-    sizes = np.array([len(words.text) for words in found], dtype=np.int64)
-    before = np.cumsum(sizes) - sizes
-    starts = _joined((words.starts + at for words, at in zip(found, before, strict=True)), np.int64)[first]
-    ends = _joined((words.ends + at for words, at in zip(found, before, strict=True)), np.int64)[first]
-    whole = "".join(words.text for words in found)
-    names = [whole[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-    if settings.lower_case and names:
-        names = fold("\n".join(names)).split("\n")
-    match = entry_pattern(settings.words, settings.lower_case).fullmatch
-    kept = np.fromiter((match(name) is not None for name in names), dtype=np.bool_, count=len(names))
-    counts = np.bincount(numbers, minlength=len(names)).astype(np.int64)
-    return CountedText(sentences, lengths, numbers, hashes, names, counts, kept)
-
-
 def distinct(
     hashes: npt.NDArray[np.uint64],
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
@@ -203,7 +171,3 @@ def distinct(
     # Written from the back, so that the first place of each stays.
     first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
     return values[order], numbers, first
-
-
-def _joined(arrays: Iterable[npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:
-    return np.concatenate([np.zeros(0, dtype=dtype), *arrays])

@@ -189,16 +189,13 @@ class Store:
     def contexts(self, word: str, contexts: int | None = None) -> list[Context]:
         """The sampled contexts of a word, at most ``contexts`` of them, which is itself a uniform sample."""
         _, sentence, position = self.references([word], contexts)
-        texts, line, found, at = self._located(sentence, position)
+        spans, line, found, at = self._located(sentence, position)
         words = found.names(self.settings.lower_case)
         left = np.maximum(found.offsets[line], at - self.settings.window).tolist()
         right = np.minimum(found.offsets[line + 1], at + self.settings.window + 1).tolist()
-        begins = found.cuts[line]
-        starts, ends = (found.starts[at] - begins).tolist(), (found.ends[at] - begins).tolist()
-        spans = zip(left, at.tolist(), right, line.tolist(), starts, ends, strict=True)
         return [
-            Context(tuple(words[a:i]), words[i], tuple(words[i + 1 : b]), texts[row], start, end)
-            for a, i, b, row, start, end in spans
+            Context(tuple(words[a:i]), words[i], tuple(words[i + 1 : b]), *span)
+            for a, i, b, span in zip(left, at.tolist(), right, spans, strict=True)
         ]
 
     def references(self, words: Sequence[str], contexts: int | None = None) -> tuple[Int, Int, Int]:
@@ -230,10 +227,7 @@ class Store:
         order = np.argsort(sentence, kind="stable")
         for first in range(0, len(order), _CONTEXTS_AT_ONCE):
             chosen = order[first : first + _CONTEXTS_AT_ONCE]
-            texts, line, found, at = self._located(sentence[chosen], position[chosen])
-            starts, ends = found.starts[at] - found.cuts[line], found.ends[at] - found.cuts[line]
-            spans = zip(line.tolist(), starts.tolist(), ends.tolist(), strict=True)
-            yield owner[chosen], [(texts[row], start, end) for row, start, end in spans]
+            yield owner[chosen], self._located(sentence[chosen], position[chosen])[0]
 
     def sentences(self, rows: Int) -> list[str]:
         """The text of sentences by row."""
@@ -248,21 +242,22 @@ class Store:
 
     def sentence_hashes(self, rows: Int) -> tuple[npt.NDArray[np.uint64], Int]:
         """The words of sentences as hashes (total,), and where each sentence starts (rows + 1,)."""
-        found = [
-            split(block, lower_case=self.settings.lower_case, sentences=False)
-            for block in blocks("\n".join([*self.sentences(rows), ""]))
-        ]
-        hashes = np.concatenate([np.zeros(0, dtype=np.uint64), *(words.hashes for words in found)])
-        lengths = np.concatenate([np.zeros(0, dtype=np.int64), *(words.lengths() for words in found)])
-        return hashes, offsets(lengths)
+        text = "\n".join([*self.sentences(rows), "\n"])  # at least one line, and one without words is no harm
+        lower_case = self.settings.lower_case
+        found = [split(block, lower_case=lower_case, sentences=False) for block in blocks(text)]
+        lengths = np.concatenate([words.lengths() for words in found])
+        return np.concatenate([words.hashes for words in found]), offsets(lengths)
 
-    def _located(self, sentence: Int, position: Int) -> tuple[list[str], Int, Words, Int]:
-        """For contexts by reference: the distinct sentences, which of them each context is in (contexts,),
-        the words of all these sentences, and which of those words each context is about (contexts,)."""
+    def _located(self, sentence: Int, position: Int) -> tuple[list[tuple[str, int, int]], Int, Words, Int]:
+        """For contexts by reference: each one's sentence and the characters of the word in it, the line of
+        the sentence (contexts,) among the distinct ones, their words, and which word it is (contexts,)."""
         rows, line = np.unique(sentence, return_inverse=True)
         texts = self.sentences(rows)
         found = split("\n".join(texts), lower_case=False, sentences=False)
-        return texts, line, found, found.offsets[line] + position
+        at, begin = found.offsets[line] + position, found.cuts[line]
+        starts, ends = (found.starts[at] - begin).tolist(), (found.ends[at] - begin).tolist()
+        spans = zip(line.tolist(), starts, ends, strict=True)
+        return [(texts[row], start, end) for row, start, end in spans], line, found, at
 
     def _table(self, name: str, rows: int | None = None) -> Table:
         path = self.path / name
