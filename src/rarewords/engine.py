@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -120,7 +120,7 @@ class LocalEngine(Engine):
                 yield place, function(item)
             return
         waiting = list(range(len(items)))[::-1]
-        failures = [0] * len(items)
+        failures: Counter[int] = Counter()
         running: dict[Future[R], int] = {}
         while waiting or running:
             pool = self._started()
@@ -136,19 +136,20 @@ class LocalEngine(Engine):
                     yield place, result
             except BrokenProcessPool:
                 # A worker was killed, perhaps because memory ran out; the task it ran is not known.
-                lost = [place for future, place in running.items() if not _finished(future)]
+                lost: list[int] = []
                 for future, place in running.items():
-                    if _finished(future):
+                    if future.done() and future.exception() is None:
                         yield place, future.result()
+                    else:
+                        lost.append(place)
                 running.clear()
                 self._stop()
-                for place in lost:
-                    failures[place] += 1
-                    if failures[place] > _RETRIES:
-                        raise InputError(
-                            "a worker process ended again and again: either memory ran out (use fewer "
-                            "--workers), or a script starts workers outside `if __name__ == '__main__':`"
-                        ) from None
+                failures.update(lost)
+                if any(failures[place] > _RETRIES for place in lost):
+                    raise InputError(
+                        "a worker process ended again and again: either memory ran out (use fewer "
+                        "--workers), or a script starts workers outside `if __name__ == '__main__':`"
+                    ) from None
                 waiting += sorted(lost, reverse=True)
 
     def _started(self) -> ProcessPoolExecutor:
@@ -169,12 +170,7 @@ class LocalEngine(Engine):
     def __exit__(self, kind: object, *_: object) -> None:
         if self._pool is not None and kind is None:
             self._pool.shutdown()
-            self._pool = None
         self._stop()
-
-
-def _finished(future: Future[Any]) -> bool:
-    return future.done() and not future.cancelled() and future.exception() is None
 
 
 def _share_of_threads(workers: int) -> int:

@@ -91,8 +91,7 @@ def require_folder(path: Path, *, empty: bool) -> None:
 
 def write_json(path: str | Path, value: Any) -> None:
     """Write ``value`` as JSON, whole or not at all, the same bytes for the same value."""
-    with whole_file(path) as temporary:
-        temporary.write_text(json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
+    write_lines(path, [json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False), "\n"])
 
 
 def write_lines(path: str | Path, lines: Iterable[str]) -> None:

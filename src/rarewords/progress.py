@@ -26,12 +26,7 @@ class Bar:
     """
 
     def __init__(
-        self,
-        title: str,
-        total: float | None,
-        unit: str,
-        outer: "Bar | None" = None,
-        passes: float | None = None,
+        self, title: str, total: float | None, unit: str, outer: "Bar | None", passes: float | None
     ) -> None:
         self._title, self._total, self._unit, self._outer = title, total, f" {unit}" if unit else "", outer
         self._done, self._note, self._spoken = 0.0, "", False
@@ -76,11 +71,10 @@ class Bar:
         seconds = self._printed - self._started
         rate = self._done / seconds if seconds > 0 else 0.0
         parts = [f"{self._title}: {self._amount()}", *([f"{rate:,.1f}{self._unit}/s"] if rate else [])]
-        share = self.share
         if final:
             parts.append(f"{duration(seconds)} in all")
-        elif share:
-            parts.append(f"{duration(seconds / share - seconds)} left")
+        elif self.share:
+            parts.append(f"{duration(seconds / self.share - seconds)} left")
         line = ", ".join([*parts, *([self._note] if self._note else [])])
         if sys.stderr.isatty():
             width = shutil.get_terminal_size().columns - 1

@@ -23,14 +23,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from rarewords.errors import HopelessError, InputError
-from rarewords.files import (
-    explain_os_error,
-    read_json,
-    require_folder,
-    whole_file,
-    whole_folder,
-    write_json,
-)
+from rarewords.files import explain_os_error, read_json, require_folder, whole_file, whole_folder, write_json
 from rarewords.progress import duration, message
 
 _NOTE = "stage.json"
@@ -64,7 +57,7 @@ class Stages:
         self.path = folder.absolute()  # other processes may work in other folders
         self.costs: dict[str, Cost] = {}
         self._began = time.time()
-        self._inner = [0.0]
+        self._inside = 0.0  # seconds of the timed work inside the current one
 
     def json(self, stage: str, key: str, make: Callable[[], Any]) -> Any:
         """A JSON value: read if an earlier run made it, otherwise made now and kept."""
@@ -78,12 +71,9 @@ class Stages:
     ) -> dict[str, np.ndarray]:
         """Named arrays: read if an earlier run made them, otherwise made now and kept."""
         path = self.path / f"{stage}-{key}.safetensors"
-        if path.exists():
-            try:
-                found: dict[str, np.ndarray] = load_file(path)
-                return found
-            except (SafetensorError, OSError, ValueError):
-                pass  # damaged: make it again
+        with suppress(SafetensorError, OSError, ValueError):  # missing or damaged: make it
+            found: dict[str, np.ndarray] = load_file(path)
+            return found
         made = {name: np.ascontiguousarray(array) for name, array in make().items()}
         with whole_file(path) as temporary:
             temporary.write_bytes(save(made))
@@ -99,18 +89,29 @@ class Stages:
         """
         slug = re.sub(r"[^a-z0-9+]+", "-", title.lower().replace("−", "minus ")).strip("-")
         name = f"{slug}-{key_of(dict(recipe))}"
-        if not self._found(name, title):
-            with _one_at_a_time(self.path / f".{name}.lock", title):
-                if not self._found(name, title):
-                    self._make(name, title, recipe, make)
+        if self._found(name, title):
+            return self.path / name
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path / f".{name}.lock")
+        try:
+            held = lock.acquire(timeout=0)
+        except Timeout:
+            message(f"{title}: another process is making it; waiting")
+            held = lock.acquire()
+        with held:
+            if not self._found(name, title):
+                self._make(name, title, recipe, make)
         return self.path / name
 
     @contextmanager
-    def timed(self, title: str) -> Iterator[None]:
-        """Work that is not kept but whose cost should be known."""
-        clock = _Clock(self._inner)
+    def timed(self, title: str, name: str = "", *, resumed: bool = False) -> Iterator[None]:
+        """Note the cost of a block of work, under its title if no other name is given."""
+        began, before = time.perf_counter(), self._inside
+        self._inside = 0.0
         yield
-        self.costs[title] = Cost(title, clock.stop())
+        passed = time.perf_counter() - began
+        self.costs[name or title] = Cost(title, passed - self._inside, resumed=resumed)
+        self._inside = before + passed
 
     def _found(self, name: str, title: str) -> bool:
         note = self.path / name / _NOTE
@@ -129,13 +130,12 @@ class Stages:
         work = self.path / f".{name}.work"
         resumed = work.is_dir()
         message(f"{title}: {'resuming' if resumed else 'starting'}")
-        clock = _Clock(self._inner)
         with whole_folder(self.path / name, replace=True) as temporary:
-            make(temporary, work)
-            seconds = clock.stop()
+            with self.timed(title, name, resumed=resumed):
+                make(temporary, work)
+            seconds = self.costs[name].seconds
             write_json(temporary / _NOTE, {"title": title, "recipe": dict(recipe), "seconds": seconds})
         shutil.rmtree(work, ignore_errors=True)
-        self.costs[name] = Cost(title, seconds, resumed=resumed)
         message(f"{title}: {duration(seconds)}")
 
 
@@ -205,32 +205,3 @@ def _left_by_a_kill(out: Path, ending: str) -> Iterator[Path]:
 def _work_folder(out: Path) -> Path:
     out = out.absolute()
     return out.with_name(f".{out.name}.work")
-
-
-@contextmanager
-def _one_at_a_time(path: Path, title: str) -> Iterator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        message(f"{title}: another process is making it; waiting")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-class _Clock:
-    """Seconds of a block without those of the blocks inside it."""
-
-    def __init__(self, inner: list[float]) -> None:
-        self._inner, self._began = inner, time.perf_counter()
-        inner.append(0.0)
-
-    def stop(self) -> float:
-        passed = time.perf_counter() - self._began
-        inside = self._inner.pop()
-        self._inner[-1] += passed
-        return passed - inside
