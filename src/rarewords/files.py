@@ -235,8 +235,7 @@ def file_digest(path: str | Path) -> str:
 
 def explain_os_error(error: OSError, target: str | Path) -> InputError:
     """The one line a user needs for an error of the file system."""
-    full = no_space(error, target)
-    if full is not None:
+    if full := no_space(error, target):
         return full
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return InputError(f"{target} cannot be written: {error.strerror}; choose a folder you may write to")
@@ -260,8 +259,7 @@ def _reported(target: Path, *, own: bool = True) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        full = no_space(error, target)
-        if full is not None:
+        if full := no_space(error, target):
             raise full from error
         if own and isinstance(error, OSError):
             raise explain_os_error(error, target) from error

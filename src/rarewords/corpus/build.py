@@ -9,7 +9,7 @@ import ctypes
 import shutil
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import astuple
+from dataclasses import asdict, astuple
 from pathlib import Path
 
 from rarewords.corpus.merge import merge_parts
@@ -168,7 +168,13 @@ def _common_settings(stores: Sequence[Store]) -> CorpusSettings:
     """The settings of all these stores, which must be equal and keep every word's contexts."""
     first, *rest = stores
     for other in rest:
-        first.settings.require_equal(other.settings, str(first.path), str(other.path))
+        a, b = asdict(first.settings), asdict(other.settings)
+        differing = [f"{name} {a[name]} and {b[name]}" for name in a if a[name] != b[name]]
+        if differing:
+            raise InputError(
+                f"{first.path} and {other.path} have different settings ({', '.join(differing)}); "
+                "use the same settings"
+            )
     if first.settings.min_count > 1:
         raise InputError(
             f"{first.path} was built with min-count {first.settings.min_count} and lacks contexts of rarer "

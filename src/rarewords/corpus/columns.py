@@ -126,32 +126,25 @@ class Table:
     """An Arrow file whose record batches, except for the last one, have the same number of rows."""
 
     def __init__(self, path: Path) -> None:
-        reader = pa.ipc.open_file(pa.memory_map(str(path)))
-        self._batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
-        self._size = len(self._batches[0]) if self._batches else 1
-        self.schema = reader.schema
-        self.rows = sum(map(len, self._batches))
-
-    def select(self, *names: str) -> pa.Table:
-        """Some columns as an Arrow table, not copied."""
-        return pa.Table.from_batches(self._batches, self.schema).select(names)
+        self.mapped = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        self._size = max(map(len, self.mapped.column(0).chunks), default=1)
 
     def column(self, name: str) -> Array:
         """A whole column of numbers. *Shape:* (rows,)"""
-        return np.asarray(self.select(name)[name].to_numpy())
+        return np.asarray(self.mapped[name].to_numpy())
 
     def take(self, name: str, rows: Array) -> Array:
         """Some numbers of a column. *Shape:* (rows,)"""
-        result = np.zeros(len(rows), dtype=np.dtype(str(self.schema.field(name).type)))
-        batches = rows // self._size
+        column, batches = self.mapped[name], rows // self._size
+        result = np.zeros(len(rows), dtype=column.type.to_pandas_dtype())
         for batch in np.unique(batches).tolist():
             own = batches == batch
-            result[own] = self._batches[batch][name].to_numpy()[rows[own] - batch * self._size]
+            result[own] = column.chunk(batch).to_numpy()[rows[own] - batch * self._size]
         return result
 
     def binary(self, name: str, row: int) -> bytes:
         """One value of a column of byte strings."""
-        value: bytes = self._batches[row // self._size][name][row % self._size].as_py()
+        value: bytes = self.mapped[name].chunk(row // self._size)[row % self._size].as_py()
         return value
 
 

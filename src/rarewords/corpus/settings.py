@@ -62,12 +62,3 @@ class CorpusSettings:
         with understood(source, "build the store again"):
             found = checked_settings(cls, values, "store.json")
             return cls(**{name: found[name] for name in asdict(cls())})  # each must be there
-
-    def require_equal(self, other: "CorpusSettings", mine: str, others: str) -> None:
-        """Raise unless both settings are the same, naming every difference."""
-        a, b = asdict(self), asdict(other)
-        differing = [f"{name} {a[name]} and {b[name]}" for name in a if a[name] != b[name]]
-        if differing:
-            raise InputError(
-                f"{mine} and {others} have different settings ({', '.join(differing)}); use the same settings"
-            )

@@ -154,11 +154,11 @@ class Store:
 
     def __len__(self) -> int:
         """Number of distinct words in the text, those without contexts included."""
-        return self.words.rows
+        return len(self.words.mapped)
 
     def vocabulary(self) -> list[str]:
         """All words of the text in the order of their numbers."""
-        words: list[str] = self.words.select("word")["word"].to_pylist()
+        words: list[str] = self.words.mapped["word"].to_pylist()
         return words
 
     def find(self, words: Sequence[str]) -> Int:
@@ -181,7 +181,7 @@ class Store:
 
     def counts(self, min_count: int = 1) -> tuple[list[str], Int]:
         """Words with contexts and at least ``min_count`` occurrences, and their counts, highest first."""
-        table = self.words.select("word", "count", "contexts")
+        table = self.words.mapped.select(["word", "count", "contexts"])
         table = table.filter((pc.field("count") >= min_count) & (pc.field("contexts") > 0))
         table = table.sort_by([("count", "descending"), ("word", "ascending")])
         return table["word"].to_pylist(), table["count"].to_numpy()
@@ -265,8 +265,8 @@ class Store:
         if _checksum(path, path.stat().st_mtime_ns) != self._checksums[name]:
             raise InputError(f"{path} is damaged: its checksum differs; build the store again")
         table = Table(path)
-        settings = json.loads(table.schema.metadata[b"settings"])
-        if settings != self.settings.to_dict() or rows not in (None, table.rows):
+        settings = json.loads(table.mapped.schema.metadata[b"settings"])
+        if settings != self.settings.to_dict() or rows not in (None, len(table.mapped)):
             raise InputError(f"{path} does not fit {self.path / 'store.json'}; build the store again")
         return table
 
@@ -276,7 +276,7 @@ class Store:
 
     @cached_property
     def _unpack(self) -> Callable[[bytes], bytes]:
-        packed = self.blocks.schema.metadata[b"dictionary"]
+        packed = self.blocks.mapped.schema.metadata[b"dictionary"]
         decompressor = zstandard.ZstdDecompressor(dict_data=_dictionary(zstandard.decompress(packed)))
         return decompressor.decompress
 

@@ -143,7 +143,7 @@ def scan(
             frequent_words=len(frequent),
             missing=tuple(chosen),
             passed_over=passed_over,
-            left_out=store.words.rows - len(names),
+            left_out=len(store) - len(names),
             phrases=dict(list(fixed.items())[:top]),
         )
 
