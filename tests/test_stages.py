@@ -105,6 +105,19 @@ def test_a_folder_that_a_killed_run_was_replacing_comes_back(tmp_path, in_place)
     assert list(tmp_path.iterdir()) == [out]
 
 
+def test_a_file_that_a_killed_run_was_writing_is_removed(tmp_path):
+    (tmp_path / ".vectors.safetensors.abcdefgh.part").write_bytes(b"half")
+    with work_beside(tmp_path / "vectors.safetensors"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_was_removed_by_hand_does_not_come_back(tmp_path):
+    (tmp_path / ".store.abcdefgh.old").mkdir()  # killed before it set the old folder aside
+    put_back(tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+
+
 def _interrupted():
     raise KeyboardInterrupt
 

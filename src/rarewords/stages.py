@@ -185,17 +185,20 @@ def require_free(out: Path) -> None:
 
 def put_back(out: Path) -> None:
     """Put back a folder that a run was replacing when it was killed."""
-    if not out.exists() and any(_left_by_a_kill(out, "old")):
+    if not out.exists() and any(_left_by_a_kill(out, "old/old")):
         with work_beside(out, keep=True):
-            for left in _left_by_a_kill(out, "old"):
-                (left / "old").replace(out)
+            for old in _left_by_a_kill(out, "old/old"):
+                old.replace(out)
 
 
 def _clear_up(out: Path) -> None:
-    """Remove what a killed run has left: a half-written folder, and one that it had replaced."""
+    """Remove what a killed run has left: a half-written file or folder, and a folder that it had replaced."""
     for ending in ("part", "old") if out.exists() else ("part",):
         for left in _left_by_a_kill(out, ending):
-            shutil.rmtree(left, ignore_errors=True)
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
 
 
 def _left_by_a_kill(out: Path, ending: str) -> Iterator[Path]:

@@ -19,7 +19,6 @@ from errno import EACCES, EIO, EISDIR, ESTALE
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
@@ -209,11 +208,10 @@ def chunks(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
 
 
 def _short_lines(lines: bytes) -> bytes:
-    ends = np.flatnonzero(np.frombuffer(lines, dtype=np.uint8) == ord("\n"))
-    if np.diff(ends, prepend=-1).max() <= MAX_LINE + 1:
+    found = lines.split(b"\n")
+    if max(map(len, found)) <= MAX_LINE:
         return lines
-    pieces = [piece for line in lines[:-1].split(b"\n") for piece in _pieces(line)]
-    return b"\n".join([*pieces, b""])
+    return b"\n".join([piece for line in found for piece in _pieces(line)])
 
 
 def _pieces(line: bytes) -> list[bytes]:
