@@ -11,13 +11,13 @@ import os
 import signal
 import sys
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from typing import Any, Self, TypeVar
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar
 
 from rarewords.errors import InputError
 
@@ -71,7 +71,7 @@ def in_threads(function: Callable[[T], R], items: Iterable[T], device: str) -> I
                 yield running.popleft().result()
 
 
-class Engine(ABC):
+class Engine(AbstractContextManager["Engine"]):
     """Something that can run a function over items; use it in a ``with`` block."""
 
     workers: int
@@ -83,13 +83,6 @@ class Engine(ABC):
         The function must be importable and items and results must pickle. A task that is lost with its
         process or machine is run again; an :class:`InputError` ends the work at once.
         """
-
-    def __enter__(self) -> Self:
-        return self
-
-    @abstractmethod
-    def __exit__(self, kind: object, *_: object) -> None:
-        """Stop what was started."""
 
 
 def engine_for(name: str = "local", workers: int | None = None) -> Engine:

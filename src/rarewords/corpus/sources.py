@@ -103,26 +103,25 @@ def spool(texts: Sequence[str | Path], folder: Path) -> list[str]:
 
 
 def _expand(text: str) -> list[str]:
-    folder = Path(text)
-    if folder.is_dir():
-        # Without hidden ones, as in patterns: a killed command may have left its work folder there.
-        found = sorted(
-            str(path)
-            for path in folder.rglob("*")
-            if path.is_file()
-            and _kind(path)[2] in _IN_FOLDERS
-            and not any(name.startswith(".") for name in path.relative_to(folder).parts)
-        )
-        if not found:
-            raise InputError(f"{text} holds no text files; known are {', '.join(sorted(_IN_FOLDERS))}")
-        return found
-    if not folder.exists() and glob.has_magic(text):
+    path = Path(text)
+    if path.is_dir():
+        found = [str(file) for file in path.rglob("*") if _is_text(file, path)]
+        problem = f"{text} holds no text files; known are {', '.join(sorted(_IN_FOLDERS))}"
+    elif not path.exists() and glob.has_magic(text):
         # Path.glob takes no absolute patterns.
-        found = sorted(name for name in glob.glob(text, recursive=True) if Path(name).is_file())  # noqa: PTH207
-        if not found:
-            raise InputError(f"no file matches {text}")
-        return found
-    return [text]
+        found = [name for name in glob.glob(text, recursive=True) if Path(name).is_file()]  # noqa: PTH207
+        problem = f"no file matches {text}"
+    else:
+        return [text]
+    if not found:
+        raise InputError(problem)
+    return sorted(found)
+
+
+def _is_text(file: Path, folder: Path) -> bool:
+    # Hidden files are none, as in patterns: a killed command may have left its work folder there.
+    hidden = any(name.startswith(".") for name in file.relative_to(folder).parts)
+    return not hidden and file.is_file() and _kind(file)[2] in _IN_FOLDERS
 
 
 def _kind(path: Path) -> tuple[Format, Compression, str]:
