@@ -92,6 +92,6 @@ def _smallest(word: npt.NDArray[np.integer], hashes: Hash, k: int, tie_break: Ti
     new = np.ones(len(order), dtype=np.bool_)
     new[1:] = (word[1:] != word[:-1]) | (hashes[1:] != hashes[:-1])
     order, word = order[new], word[new]
-    starts = np.flatnonzero(np.append(True, word[1:] != word[:-1]))
-    rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
-    return order[rank < k]
+    first = np.ones(len(order), dtype=np.bool_)
+    first[k:] = word[k:] != word[:-k]  # of equal words side by side, the first k
+    return order[first]

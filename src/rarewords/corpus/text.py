@@ -11,9 +11,11 @@ a number, ``No.``, ``vol.`` and the like. A sentence longer than 5000 characters
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -273,23 +275,17 @@ def _sentence_starts(
 
 def _cut_long(cuts: Int, starts: Int, ends: Int) -> Int:
     """Add cuts so that no sentence is longer than MAX_SENTENCE, each at the start of a word."""
+    # Not between a word and its 's: alone it would be read as another word.
+    glued = np.zeros(len(starts), dtype=np.bool_)
+    glued[1:] = starts[1:] == ends[:-1]
+    places = np.append(starts[~glued], cuts[-1]).tolist()
     extra: list[int] = []
-    for index in np.flatnonzero(np.diff(cuts) > MAX_SENTENCE).tolist():
-        begin, end = int(cuts[index]), int(cuts[index + 1])
+    for begin, end in pairwise(cuts.tolist()):
         while end - begin > MAX_SENTENCE:
-            word = int(np.searchsorted(starts, begin + MAX_SENTENCE, side="right")) - 1
-            # Not between a word and its 's: alone it would be read as another word.
-            while word > 0 and ends[word - 1] == starts[word]:
-                word -= 1
-            cut = int(starts[word]) if word >= 0 else begin
-            if cut <= begin:
-                # One word alone is longer than a sentence may be; it stays whole.
-                word = int(np.searchsorted(starts, begin + MAX_SENTENCE))
-                while 0 < word < len(starts) and ends[word - 1] == starts[word]:
-                    word += 1
-                cut = int(starts[word]) if word < len(starts) else end
-            if cut >= end:
-                break
-            extra.append(cut)
-            begin = cut
+            place = bisect_right(places, begin + MAX_SENTENCE)
+            if place and places[place - 1] > begin:
+                place -= 1  # otherwise one word alone is longer than a sentence may be; it stays whole
+            begin = places[place]
+            if begin < end:
+                extra.append(begin)
     return np.union1d(cuts, np.array(extra, dtype=np.int64))
