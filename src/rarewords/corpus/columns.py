@@ -70,8 +70,6 @@ class Columns:
         """Numbers ``start`` to ``stop`` of a column. *Shape:* (stop - start,)"""
         dtype = np.dtype(DTYPES[name])
         count = -1 if stop is None else stop - start
-        if count == 0:
-            return np.zeros(0, dtype=dtype)
         return np.fromfile(self.folder / name, dtype=dtype, count=count, offset=start * dtype.itemsize)
 
     def mapped(self, name: str, *, write: bool = False) -> Array:
@@ -82,8 +80,6 @@ class Columns:
 
     def strings(self, name: str, start: int, stop: int) -> list[bytes]:
         """Byte strings ``start`` to ``stop`` of a column."""
-        if start == stop:
-            return []
         starts = self.read(f"{name}_start", start, stop + 1)
         with (self.folder / name).open("rb") as stream:
             stream.seek(int(starts[0]))

@@ -189,13 +189,10 @@ def chunks(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
     for block in blocks:
         head, newline, tail = block.rpartition(b"\n")
         if newline:
-            complete = _short_lines(line + head + b"\n")
-            ready.append(complete)
-            amount += len(complete)
-            line = tail
-        else:
-            line += block
-        *pieces, line = _pieces(line)
+            ready.append(_short_lines(line + head + newline))
+            amount += len(ready[-1])
+            line = b""
+        *pieces, line = _pieces(line + tail)
         ready += [piece + b"\n" for piece in pieces]
         amount += sum(map(len, pieces))
         if amount >= size:
