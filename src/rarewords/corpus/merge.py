@@ -89,20 +89,16 @@ def merge_parts(
     :param texts: digests of the texts that the parts were made from.
     """
     names = [f"{path.parent.name}/{path.name}" for path in paths]
-    folder = work / "merge" / key_of(names, settings.to_dict())
-    merge = Merge(tuple(map(Columns, paths)), folder, settings)
+    merge = Merge(tuple(map(Columns, paths)), work / "merge" / key_of(names, settings.to_dict()), settings)
     read = [Totals(**read_json(path / "part.json")) for path in paths]
     totals = Totals(*map(sum, zip(*map(astuple, read), strict=True)))
     if not totals.words:
         shutil.rmtree(work, ignore_errors=True)  # a second start has no use for it
         raise InputError("the text has no words; check that the files hold text")
-    contexts = sum(part.size("context_hash") for part in merge.parts)
-    words = _run(merge, "words", _edges_of_hashes(contexts, CONTEXTS_AT_ONCE), engine)
+    words = _run(merge, "words", _edges_of_hashes(merge, "context_hash", CONTEXTS_AT_ONCE), engine)
     _mark_used(merge, words)
-    sentences = sum(part.size("sentence_high") for part in merge.parts)
-    rows = _number_rows(
-        merge, _run(merge, "sentences", _edges_of_hashes(sentences, SENTENCES_AT_ONCE), engine)
-    )
+    edges = _edges_of_hashes(merge, "sentence_high", SENTENCES_AT_ONCE)
+    rows = _number_rows(merge, _run(merge, "sentences", edges, engine))
     dictionary = b"\n".join(_texts_of_rows(merge, 0, min(_DICTIONARY_SENTENCES, rows // 64)))
     (merge.folder / "dictionary").write_bytes(dictionary)
     packed = _run(merge, "blocks", [*range(0, rows, BLOCKS_AT_ONCE * SENTENCES_PER_BLOCK), rows], engine)
@@ -112,9 +108,9 @@ def merge_parts(
         Header(settings, totals, rows, contexts, tuple(sorted(texts))).write(folder)
 
 
-def _edges_of_hashes(amount: int, at_once: int) -> list[int]:
-    """Cut the space of 64-bit hashes so that each range holds about ``at_once`` of ``amount`` things."""
-    count = max(1, -(-amount // at_once))
+def _edges_of_hashes(merge: Merge, column: str, at_once: int) -> list[int]:
+    """Cut the space of 64-bit hashes so that each range has about ``at_once`` rows of the parts' column."""
+    count = max(1, -(-sum(part.size(column) for part in merge.parts) // at_once))
     return [2**64 * number // count for number in range(count + 1)]
 
 

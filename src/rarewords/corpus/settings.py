@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
 from rarewords.errors import InputError
-from rarewords.files import checked_settings, understood
+from rarewords.files import checked_settings
 
 WordRule = Literal["english", "any"]
 
@@ -51,7 +51,7 @@ class CorpusSettings:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any], source: str) -> Self:
-        """Read settings back; ``source`` names the store in the message if they do not fit."""
+        """Read settings back; ``source`` names the file in the message if they do not fit."""
         values = {**values}
         rules = values.pop("rules", None)
         if rules != RULES:
@@ -59,6 +59,5 @@ class CorpusSettings:
                 f"{source} was written with version {rules} of the word rules, this is version {RULES}; "
                 "build the store again from its text"
             )
-        with understood(source, "build the store again"):
-            found = checked_settings(cls, values, "store.json")
-            return cls(**{name: found[name] for name in asdict(cls())})  # each must be there
+        found = checked_settings(cls, values, "settings")
+        return cls(**{name: found[name] for name in asdict(cls())})  # each must be there

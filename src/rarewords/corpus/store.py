@@ -25,7 +25,7 @@ from rarewords.corpus.columns import Table, offsets, ragged
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.text import Words, blocks, split, word_hashes
 from rarewords.errors import InputError
-from rarewords.files import file_digest, read_json, write_json
+from rarewords.files import file_digest, read_json, understood, write_json
 
 FORMAT = "rarewords-corpus-1"
 FILES = ("words.arrow", "contexts.arrow", "sentences.arrow")
@@ -97,14 +97,15 @@ class Store:
     def open(cls, path: str | Path) -> Self:
         """Open a store; an incomplete or damaged one is refused."""
         path = Path(path)
-        if not (path / "store.json").is_file():
+        file = path / "store.json"
+        if not file.is_file():
             raise InputError(f"{path} is not a store; make one with rarewords corpus build")
-        values = read_json(path / "store.json")
+        values = read_json(file)
         if not isinstance(values, dict) or values.get("format") != FORMAT:
             raise InputError(f"{path} is not a store of this version; build it again")
-        try:
+        with understood(file, "build the store again"):
             header = Header(
-                settings=CorpusSettings.from_dict(values["settings"], str(path)),
+                settings=CorpusSettings.from_dict(values["settings"], str(file)),
                 totals=Totals(*(index(values["totals"][field.name]) for field in fields(Totals))),
                 sentences=index(values["sentences"]),
                 contexts=index(values["contexts"]),
@@ -112,8 +113,6 @@ class Store:
             )
             sizes = {name: index(values["files"][name]["bytes"]) for name in FILES}
             checksums = {name: str(values["files"][name]["sha256"]) for name in FILES}
-        except (KeyError, TypeError, AttributeError):
-            raise InputError(f"{path / 'store.json'} is damaged; build the store again") from None
         for name, size in sizes.items():
             if not (path / name).is_file() or (path / name).stat().st_size != size:
                 raise InputError(f"{path / name} is missing or damaged; build the store again")
