@@ -1,14 +1,16 @@
 """What a folder was taught can be listed and forgotten, and more can be taught onto it."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
 
 from rarewords import InputError, LanguageModel, Query, WordVectors, inject, inject_folder
-from rarewords.forget import forget, forget_everything, taught_tokens
+from rarewords.forget import Affected, affected, forget, forget_everything, taught_tokens
 from rarewords.injection import save_folder
 from rarewords.models import load_pretrained
-from tests.architectures import ARCHITECTURES, small_model
+from tests.architectures import ARCHITECTURES, sentence_transformer, small_causal, small_model
 
 WORDS = ["kumquat", "salsify", "oldanka", "blimpet"]
 QUESTION = "a <W> is a kind of _ ."
@@ -55,3 +57,45 @@ def test_forgetting_leaves_the_folder_that_was_never_taught_the_word(slash, tmp_
         assert torch.equal(one, other), name
     with pytest.raises(InputError, match="was not taught 'kumquat'"):
         forget(tmp_path / "left", ["kumquat"], tmp_path / "again")
+
+
+def test_what_a_causal_model_may_not_say_follows_the_words_that_are_left(tmp_path):
+    model, tokenizer = small_causal("llama")
+    size, dim = len(tokenizer), model.get_input_embeddings().weight.shape[1]
+    inject(model, tokenizer, vectors_for(WORDS[:2], dim), slash=True)
+    inject(model, tokenizer, vectors_for(WORDS[2:], dim), slash=True, predictable=True)
+    save_folder(model, tokenizer, tmp_path / "all", base="small", card="# taught")
+    assert forget(tmp_path / "all", ["kumquat"], tmp_path / "left") == WORDS[1:]
+    left, own = load_pretrained(tmp_path / "left", "causal")
+    assert left.generation_config.suppress_tokens == [size] == [taught_tokens(left, own)["salsify"]]
+    forget_everything(left, own)
+    assert left.generation_config.suppress_tokens is None
+
+
+def test_the_card_of_an_encoder_that_forgot_a_word_is_that_of_an_encoder(tmp_path):
+    encoder = sentence_transformer(tmp_path / "encoder")
+    inject_folder(encoder, vectors_for(WORDS[:1], 384), tmp_path / "one", slash=True)
+    inject_folder(tmp_path / "one", vectors_for(WORDS[1:], 384), tmp_path / "both")
+    forget(tmp_path / "both", ["salsify"], tmp_path / "mixed")
+    forget(tmp_path / "both", ["kumquat"], tmp_path / "alone")
+    mixed, alone = ((tmp_path / name / "README.md").read_text("utf-8") for name in ("mixed", "alone"))
+    for card in (mixed, alone):
+        assert "library_name: sentence-transformers" in card
+    assert "some behind their pieces" in mixed
+    assert "each is read as one token with its own vector." in alone
+
+
+@pytest.mark.parametrize("slash", [True, False])
+def test_affected_finds_every_form_of_every_word_that_was_ever_taught(slash, tmp_path):
+    model, tokenizer = small_model("roberta")  # which keeps capitals
+    words = ["kumquat", "Kumquat", "salsify", "Salsify"]
+    inject(model, tokenizer, vectors_for(words, LanguageModel(model, tokenizer).dim), slash=slash)
+    first, second = (
+        {"learner": "none", "words": [{"word": word, "count": 1, "verdict": "better"}]}
+        for word in ("kumquat", "salsify")
+    )
+    report = {"teaching.json": json.dumps({**second, "earlier": [first]})}
+    save_folder(model, tokenizer, tmp_path / "taught", base="small", card="# taught", more=report)
+    texts = ["Nothing.", "Salsify is a root.", "A kumquat and Kumquat, salsify"]
+    expected = [Affected(1, ("salsify",)), Affected(2, ("kumquat", "salsify"))]
+    assert list(affected(tmp_path / "taught", texts)) == expected

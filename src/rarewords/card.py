@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,7 +16,7 @@ _WORDS_SHOWN = 200
 def model_card(
     base: str,
     vectors: WordVectors,
-    ids: Mapping[str, int],
+    words: Iterable[str],
     *,
     predictable: bool,
     slash: bool | None,
@@ -29,7 +29,7 @@ def model_card(
     :param folder: the base model's own; licence, language and base model of its card are passed on.
     """
     card = tomllib.loads((_ASSETS / "card.toml").read_text("utf-8"))
-    words, about = sorted(ids), card[kind]
+    words, about = sorted(words), card[kind]
     rest = f" … and {len(words) - _WORDS_SHOWN} more" if len(words) > _WORDS_SHOWN else ""
     inherited = _inherited(folder)
     if "base_model:" not in inherited and "/" in base and not base.startswith(("/", ".")):

@@ -74,6 +74,8 @@ def forget_everything(model: Any, tokenizer: Any) -> None:
         model.resize_token_embeddings(rows, mean_resizing=False)
         if model.get_output_embeddings() is not None:
             unshare_bias(model)
+    if unsaid := _unsaid(model):
+        model.generation_config.suppress_tokens = sorted(token for token in unsaid if token < first) or None
     del model.config.rarewords_first_token, model.config.rarewords_rows
 
 
@@ -83,7 +85,8 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
 
     These keep their vectors; their tokens move up.
     """
-    model, tokenizer = load_pretrained(folder, model_kind(folder))
+    kind = model_kind(folder)
+    model, tokenizer = load_pretrained(folder, kind)
     tokens, beside = taught_tokens(model, tokenizer), words_with_rules(tokenizer)
     for word in words:
         if word not in tokens:
@@ -93,24 +96,35 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
     gone = {*words, *(form for form, word in capitals.items() if word in words)}
     left = {word: token for word, token in tokens.items() if word not in gone}
     kept = [layer[list(left.values())].clone() for layer in _layers(model)]
-    vectors = WordVectors(list(left), kept[0].float().cpu().numpy())
+    vectors = WordVectors(left, kept[0].float().cpu().numpy())
+    unsaid = _unsaid(model)
+    ways = {word: (word in beside, token not in unsaid) for word, token in left.items()}
     forget_everything(model, tokenizer)
     now: list[int] = []
-    for slash, same in groupby(left, key=beside.__contains__):
-        now += inject(
-            model, tokenizer, vectors.subset(list(same)), predictable=True, slash=slash
-        ).ids.values()
+    for (slash, said), same in groupby(left, key=ways.__getitem__):
+        now += inject(model, tokenizer, vectors.subset(same), predictable=said, slash=slash).ids.values()
     for layer, rows in zip(_layers(model), kept, strict=True):
         layer[now] = rows
     for one in (report, *report.get("earlier", ())):
         one["words"] = [word for word in one.get("words", ()) if word["word"] not in gone]
-    name = report.get("model", Path(folder).resolve().name)
+    read = {slash for slash, _ in ways.values()}
     card = model_card(
-        name, vectors, dict.fromkeys(left, 0), predictable=False, slash=bool(beside), folder=folder
+        report.get("model", Path(folder).resolve().name),
+        vectors,
+        left,
+        predictable=report.get("settings", {}).get("predictable", False),
+        slash=None if len(read) > 1 else True in read,
+        kind=kind,
+        folder=folder,
     )
     more = {REPORT: json.dumps(report, indent=1, ensure_ascii=False) + "\n"} if report else {}
     save_folder(model, tokenizer, out, base=folder, card=card, more=more)
     return list(left)
+
+
+def _unsaid(model: Any) -> set[int]:
+    """The tokens that a causal LM may not write; other models have no such list."""
+    return set(model.generation_config.suppress_tokens or ()) if model.can_generate() else set()
 
 
 def _layers(model: Any) -> list[torch.Tensor]:
@@ -164,10 +178,11 @@ def affected(model: str | Path, texts: Iterable[str]) -> Iterator[Affected]:
     report = read_report(model)
     if not report:
         raise InputError(f"{model} has no {REPORT}; give a folder made by rarewords teach")
-    taught = {name: one["word"] for one in report["words"] for name in (one["word"], token_name(one["word"]))}
+    taught = _reported(report)
+    forms = {with_capital(word): word for word in taught} | {word: word for word in taught}
+    forms |= {token_name(form): word for form, word in forms.items()}
     tokenizer = load_tokens(model).tokenizer
-    added = tokenizer.added_tokens_decoder.items()
-    words = {token: taught[one.content] for token, one in added if one.content in taught}
+    words = {token: forms[name] for name, token in tokenizer.get_added_vocab().items() if name in forms}
     numbered = iter(enumerate(texts))
     while batch := list(islice(numbered, _TEXTS_AT_ONCE)):
         encoded = tokenizer([text for _, text in batch], add_special_tokens=False, verbose=False)
