@@ -16,7 +16,7 @@ import torch
 
 from rarewords.errors import InputError
 from rarewords.files import file_digest
-from rarewords.models import bundled_model, load_pretrained
+from rarewords.models import bundled_model, choose_device, load_pretrained
 from tests.architectures import small_model
 
 
@@ -94,6 +94,14 @@ def test_the_packed_weights_are_within_rounding_of_the_unpacked(lm):
     assert matrix.shape == (30522, 384)
     steps = matrix / (matrix.abs().amax(1, keepdim=True).clamp_min(1e-9) / 127)
     assert torch.isclose(steps, steps.round(), atol=0.05).float().mean() > 0.99
+
+
+def test_a_device_that_the_machine_does_not_have_is_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert choose_device("cuda:1") == torch.device("cuda:1")
+    with pytest.raises(InputError, match="no device cuda:2 that PyTorch can use"):
+        choose_device("cuda:2")
 
 
 def ask(model, home, endpoint):

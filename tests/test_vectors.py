@@ -47,7 +47,7 @@ def test_opening_many_vectors_maps_the_file_and_reads_no_word(tmp_path):
     loaded = WordVectors.load(tmp_path / "big")
     assert isinstance(loaded.matrix, np.memmap)
     assert loaded.matrix[-1].tolist() == [1.0] * dim
-    assert loaded._words is None
+    assert "words" not in vars(loaded)
     assert loaded.words[n - 1] == "w99999"
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL = "default"
 BUNDLED_NAME = "gte-mlm"
-_PACKED_WEIGHTS = "weights.int8.safetensors"
-_MANIFEST = "manifest.json"
 _MODULES = "modules.json"  # what makes a folder one of sentence-transformers
 
 Kind = Literal["masked", "encoder", "causal"]
@@ -115,20 +113,18 @@ def choose_device(device: str = "auto") -> torch.device:
     """A device by name; ``auto`` prefers cuda, then mps, then cpu."""
     import torch
 
+    mps = torch.backends.mps.is_available()
     if device == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+        return torch.device("cuda" if torch.cuda.is_available() else "mps" if mps else "cpu")
     try:
         chosen = torch.device(device)
     except RuntimeError:
         chosen = torch.device("meta")
     if chosen.type not in ("cuda", "mps", "cpu"):
         raise InputError(f"unknown device {device!r}; use auto, cuda, cuda:N, mps or cpu")
-    if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise InputError("this machine has no CUDA device that PyTorch can use; use --device cpu")
-    if chosen.type == "mps" and not torch.backends.mps.is_available():
-        raise InputError("this machine has no MPS device; use --device cpu")
+    there = {"cuda": torch.cuda.device_count(), "mps": int(mps), "cpu": 1}
+    if (chosen.index or 0) >= there[chosen.type]:
+        raise InputError(f"this machine has no device {device} that PyTorch can use; use --device cpu")
     return chosen
 
 
@@ -152,14 +148,14 @@ def cache_folder() -> Path:
 def bundled_model() -> Path:
     """The bundled model as a Hugging Face folder, unpacked or repaired first if necessary."""
     with as_file(files("rarewords") / "assets" / BUNDLED_NAME) as packed:
-        expected: dict[str, str] = read_json(packed / _MANIFEST)["unpacked"]
+        expected: dict[str, str] = read_json(packed / "manifest.json")["unpacked"]
         target = cache_folder() / "models" / f"{BUNDLED_NAME}-{expected['model.safetensors'][:12]}"
-        if _intact(target, expected):
+        if _damaged(target, expected) is None:
             return target
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(target.with_name(target.name + ".lock")):
-                if not _intact(target, expected):  # another process may have just made it
+                if _damaged(target, expected):  # another process may have just made it
                     _unpack(packed, target, expected)
         except OSError as error:
             problem = explain_os_error(error, target)
@@ -240,20 +236,17 @@ def _reachable(name: str) -> str:
 
 def _unpack(packed: Path, target: Path, expected: Mapping[str, str]) -> None:
     with whole_folder(target, replace=True) as folder:
-        unpack_weights(packed / _PACKED_WEIGHTS, folder / "model.safetensors")
+        unpack_weights(packed / "weights.int8.safetensors", folder / "model.safetensors")
         for name in expected:
             if name != "model.safetensors":
                 shutil.copyfile(packed / name, folder / name)
-        damaged = _first_difference(folder, expected)
+        damaged = _damaged(folder, expected)
         if damaged:
             raise InputError(f"the bundled model is damaged ({damaged}); install rarewords again")
 
 
-def _intact(folder: Path, expected: Mapping[str, str]) -> bool:
-    return folder.is_dir() and _first_difference(folder, expected) is None
-
-
-def _first_difference(folder: Path, expected: Mapping[str, str]) -> str | None:
+def _damaged(folder: Path, expected: Mapping[str, str]) -> str | None:
+    """The first file that is missing or not as expected."""
     for name, digest in expected.items():
         try:
             if file_digest(folder / name) != digest:

@@ -140,10 +140,9 @@ class Tokens:
         # Decoded one at a time, a token loses its space mark but keeps WordPiece's ##, which marks a
         # continuation.
         decode, ids = self.tokenizer.backend_tokenizer.decode, list(ids)
-        names = map(str, self.tokenizer.convert_ids_to_tokens(ids))
         return [
             name if name.startswith("##") else decode([token], skip_special_tokens=False).strip()
-            for token, name in zip(ids, names, strict=True)
+            for token, name in zip(ids, self.piece_strings(ids), strict=True)
         ]
 
     @cached_property

@@ -3,9 +3,10 @@
 import hashlib
 import json
 import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -16,6 +17,7 @@ from rarewords.errors import InputError
 from rarewords.files import open_text, require_file, whole_file, write_lines
 
 _FORMAT = "rarewords.vectors/1"
+_DTYPES = {"F32": "<f4", "I64": "<i8", "U8": "u1"}
 
 
 class WordVectors:
@@ -30,11 +32,12 @@ class WordVectors:
     (True, [0.0, 1.0])
     """
 
+    _packed: tuple[np.ndarray, np.ndarray]  # of a file: the bytes of its words, and where each word ends
+
     def __init__(
         self, words: Iterable[str], matrix: np.ndarray, settings: Mapping[str, Any] | None = None
     ) -> None:
-        self._words: Sequence[str] | None = (words := list(words))
-        self._packed: tuple[np.ndarray, np.ndarray] | None = None
+        self.words = words = list(words)
         self.matrix = np.ascontiguousarray(matrix, dtype=np.float32)
         self.settings: dict[str, Any] = dict(settings or {})
         if self.matrix.ndim != 2 or len(words) != len(self.matrix):
@@ -42,8 +45,7 @@ class WordVectors:
                 f"{len(words)} words need a matrix of {len(words)} rows, not shape {self.matrix.shape}"
             )
         if len(set(words)) != len(words):
-            seen: set[str] = set()
-            twice = next(word for word in words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
+            ((twice, _),) = Counter(words).most_common(1)
             raise InputError(f"the word {twice!r} is given twice; keep one of its vectors")
         empty = next((row for row, word in enumerate(words) if not word.strip()), None)
         if empty is not None:
@@ -54,19 +56,15 @@ class WordVectors:
                 f"the vector of {words[bad[0]]!r} holds NaN or infinite numbers ({len(bad)} such words)"
             )
 
-    @property
+    @cached_property
     def words(self) -> Sequence[str]:
         """The words in the order of the rows."""
-        if self._words is None:
-            assert self._packed is not None
-            text, ends = self._packed
-            raw, stops = text.tobytes(), ends.tolist()
-            starts = [0, *stops][: len(stops)]
-            try:
-                self._words = [raw[a:b].decode("utf-8") for a, b in zip(starts, stops, strict=True)]
-            except UnicodeDecodeError:
-                raise InputError("the file of word vectors is damaged: a word is not UTF-8") from None
-        return self._words
+        text, ends = self._packed
+        raw = text.tobytes()
+        try:
+            return [raw[start:end].decode("utf-8") for start, end in pairwise([0, *ends.tolist()])]
+        except UnicodeDecodeError:
+            raise InputError("the file of word vectors is damaged: a word is not UTF-8") from None
 
     @property
     def dim(self) -> int:
@@ -137,24 +135,17 @@ class WordVectors:
     def save(self, path: str | Path) -> None:
         """Write a safetensors file, whole or not at all; the same bytes for the same content."""
         encoded = [word.encode("utf-8") for word in self.words]
-        ends = (
-            np.cumsum([len(word) for word in encoded], dtype=np.int64) if encoded else np.zeros(0, np.int64)
-        )
         tensors = {
-            "vectors": np.ascontiguousarray(self.matrix, dtype="<f4"),
-            "word_ends": ends.astype("<i8"),
-            "words_utf8": np.frombuffer(b"".join(encoded), dtype=np.uint8),
+            "vectors": np.ascontiguousarray(self.matrix, dtype=_DTYPES["F32"]),
+            "word_ends": np.cumsum([len(word) for word in encoded], dtype=_DTYPES["I64"]),
+            "words_utf8": np.frombuffer(b"".join(encoded), dtype=_DTYPES["U8"]),
         }
         metadata = {"format": _FORMAT, "settings": json.dumps(self.settings, sort_keys=True)}
-        names = {"vectors": "F32", "word_ends": "I64", "words_utf8": "U8"}
         header: dict[str, Any] = {"__metadata__": metadata}
         place = 0
-        for name, tensor in tensors.items():
-            header[name] = {
-                "dtype": names[name],
-                "shape": list(tensor.shape),
-                "data_offsets": [place, place + tensor.nbytes],
-            }
+        for dtype, (name, tensor) in zip(_DTYPES, tensors.items(), strict=True):
+            offsets = [place, place + tensor.nbytes]
+            header[name] = {"dtype": dtype, "shape": list(tensor.shape), "data_offsets": offsets}
             place += tensor.nbytes
         # Written by hand, not by the safetensors library: it orders metadata at random, so the same content
         # would give other bytes, and it hides a full disk in an error of its own.
@@ -184,7 +175,7 @@ class WordVectors:
         steps = np.diff(ends, prepend=0)
         if len(ends) != len(vectors.matrix) or (steps <= 0).any() or int(steps.sum()) != len(text):
             raise InputError(f"{path} is damaged: its words and vectors do not match; make it again")
-        vectors._words, vectors._packed = None, (text, ends)
+        vectors._packed = (text, ends)
         return vectors
 
     def save_word2vec(self, path: str | Path) -> None:
@@ -261,8 +252,7 @@ def _read_header(path: Path) -> tuple[dict[str, Any], int]:
 def _mapped(path: Path, entry: dict[str, Any], start: int, dtype: str, dimensions: int) -> np.ndarray:
     if entry["dtype"] != dtype or len(entry["shape"]) != dimensions:
         raise ValueError(dtype)
-    kind = {"F32": "<f4", "I64": "<i8", "U8": "u1"}[dtype]
     if not np.prod(entry["shape"]):
-        return np.zeros(entry["shape"], dtype=kind)
+        return np.zeros(entry["shape"], dtype=_DTYPES[dtype])
     offset = start + entry["data_offsets"][0]
-    return np.memmap(path, dtype=kind, mode="r", offset=offset, shape=tuple(entry["shape"]))
+    return np.memmap(path, dtype=_DTYPES[dtype], mode="r", offset=offset, shape=tuple(entry["shape"]))
