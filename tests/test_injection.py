@@ -287,3 +287,13 @@ def test_a_read_only_target_is_explained(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(InputError, match="cannot be written"):
         inject_folder("default", vectors_for(["kumquat"], 384), tmp_path / "taught")
+
+
+def test_the_card_names_the_base_model_and_not_its_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    vectors = vectors_for(["kumquat", "salsify"], 384)
+    inject_folder("default", vectors.subset(["kumquat"]), "models/mine")
+    inject_folder("models/mine", vectors.subset(["salsify"]), "taught")
+    card = (tmp_path / "taught" / "README.md").read_text("utf-8")
+    assert "# mine, with 1 more word\n" in card
+    assert "models/mine" not in card

@@ -25,6 +25,7 @@ def model_card(
 ) -> str:
     """The card: what the folder is, which words it was taught with which settings, and how to load it.
 
+    :param base: the name of the base model, not its path.
     :param slash: how words are read: as pieces and vector, as the vector alone, or (None) some each way.
     :param folder: the base model's own; licence, language and base model of its card are passed on.
     """
@@ -32,7 +33,7 @@ def model_card(
     words, about = sorted(words), card[kind]
     rest = f" … and {len(words) - _WORDS_SHOWN} more" if len(words) > _WORDS_SHOWN else ""
     inherited = _inherited(folder)
-    if "base_model:" not in inherited and "/" in base and not base.startswith(("/", ".")):
+    if "base_model:" not in inherited and "/" in base:  # a name on the hub
         inherited += f"base_model: {base}\n"
     text: str = card["text"].format(
         library=about["library"],

@@ -19,7 +19,13 @@ from tokenizers import AddedToken
 from rarewords.card import model_card
 from rarewords.errors import InputError
 from rarewords.files import whole_folder
-from rarewords.models import is_sentence_transformer, load_pretrained, model_kind, transformer_folder
+from rarewords.models import (
+    is_sentence_transformer,
+    load_pretrained,
+    model_kind,
+    shown_name,
+    transformer_folder,
+)
 from rarewords.rules import (
     normalized,
     own_normalizer,
@@ -122,14 +128,10 @@ def inject_folder(
 
     :param model: ``default``, a folder or a hub name.
     """
-    kind = model_kind(model)
+    kind, way = model_kind(model), {"predictable": predictable, "slash": slash}
     language_model, tokenizer = load_pretrained(model, kind)
-    injection = inject(
-        language_model, tokenizer, vectors, predictable=predictable, existing=existing, slash=slash
-    )
-    card = model_card(
-        str(model), vectors, injection.ids, predictable=predictable, slash=slash, kind=kind, folder=model
-    )
+    injection = inject(language_model, tokenizer, vectors, existing=existing, **way)
+    card = model_card(shown_name(model), vectors, injection.ids, kind=kind, folder=model, **way)
     save_folder(language_model, tokenizer, out, base=model, card=card)
     return injection
 
@@ -201,18 +203,9 @@ def _existing_rows(
 
 def _unfit(tokenizer: Any, words: Sequence[str], slash: bool) -> dict[int, str]:
     """The rows of words that do not get their token everywhere in text, with the reason."""
-    found = _unclear(tokenizer, words)
+    found = _unclear(tokenizer, words, slash)
     if found or not words:
         return found  # of two words that the tokenizer cannot tell apart either may win the trial
-    for row, name in enumerate(_names(words, slash)):
-        if tokenizer.backend_tokenizer.token_to_id(name) is not None:
-            # Added again, it keeps its id, and the word's vector would overwrite its row.
-            found[row] = (
-                f"the model's tokenizer has a token {name!r} already, for other text than the word "
-                f"{words[row]!r}; {'leave it out' if slash else 'use pieces and vector (--slash)'}"
-            )
-    if found:
-        return found
     trial = copy.deepcopy(tokenizer)
     ids = _add_tokens(trial, words, slash)
     backend = trial.backend_tokenizer
@@ -230,13 +223,13 @@ def _unfit(tokenizer: Any, words: Sequence[str], slash: bool) -> dict[int, str]:
     return found
 
 
-def _unclear(tokenizer: Any, words: Sequence[str]) -> dict[int, str]:
-    """The rows that hold no word, or the same word as an earlier row."""
+def _unclear(tokenizer: Any, words: Sequence[str], slash: bool) -> dict[int, str]:
+    """The rows that hold no word, the same word as an earlier row, or one whose token has another use."""
     normalizer = own_normalizer(tokenizer)
     taught = words_with_rules(tokenizer)
     seen = {normalized(normalizer, word): word for word in taught}
     found: dict[int, str] = {}
-    for row, word in enumerate(words):
+    for row, (word, name) in enumerate(zip(words, _names(words, slash), strict=True)):
         form = normalized(normalizer, word)
         if word != word.strip():
             found[row] = f"{word!r} begins or ends with white space; remove it"
@@ -248,6 +241,12 @@ def _unclear(tokenizer: Any, words: Sequence[str]) -> dict[int, str]:
             found[row] = f"the model has been taught {word!r} already; use `rarewords forget` first"
         elif form in seen:
             found[row] = f"{seen[form]!r} and {word!r} are the same word to this model's tokenizer; keep one"
+        elif tokenizer.backend_tokenizer.token_to_id(name) is not None:
+            # Added again, it keeps its id, and the word's vector would overwrite its row.
+            found[row] = (
+                f"the model's tokenizer has a token {name!r} already, for other text than the word "
+                f"{word!r}; {'leave it out' if slash else 'use pieces and vector (--slash)'}"
+            )
         seen.setdefault(form, word)
     return found
 
