@@ -91,28 +91,31 @@ def inject(
             f"the vectors have size {vectors.dim}, but the model takes size {dim}; "
             "they were made for another model"
         )
-    old_rows, skipped = _existing_rows(tokenizer, words, existing, slash)
-    new = [row for row in range(len(vectors)) if row not in old_rows and row not in skipped]
-    for reason in _unfit(tokenizer, [words[row] for row in new], slash).values():
+    held = _held(tokenizer, words, slash)
+    if held and existing == "refuse":
+        raise InputError(
+            f"the vocabulary already holds {next(iter(held))!r} as one piece ({len(held)} such words); "
+            "leave it out, or use existing='replace' or 'skip' (--existing)"
+        )
+    new = [word for word in words if word not in held]
+    for reason in _unfit(tokenizer, new, slash).values():
         raise InputError(reason)
     if new:
         require_injectable(model, predictable=predictable)
 
-    ids = _add_tokens(tokenizer, [words[row] for row in new], slash)
-    added = dict(zip(new, ids, strict=True))
-    if ids and not hasattr(model.config, "rarewords_first_token"):  # for `rarewords forget`
-        model.config.rarewords_first_token = min(ids)
+    added = dict(zip(new, _add_tokens(tokenizer, new, slash), strict=True))
+    if added and not hasattr(model.config, "rarewords_first_token"):  # for `rarewords forget`
+        model.config.rarewords_first_token = min(added.values())
         model.config.rarewords_rows = len(model.get_input_embeddings().weight)
     if len(tokenizer) > len(model.get_input_embeddings().weight):
         model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
-    weight, held = model.get_input_embeddings().weight, added | old_rows
-    weight.data[list(held.values())] = torch.from_numpy(vectors.matrix[list(held)]).to(weight)
-    _set_outputs(model, vectors, added, predictable)
-    return Injection(
-        ids={words[row]: token for row, token in sorted(held.items())},
-        replaced=tuple(words[row] for row in sorted(old_rows)),
-        skipped=tuple(words[row] for row in sorted(skipped)),
-    )
+    replaced, skipped = (held, {}) if existing == "replace" else ({}, held)
+    changed = added | replaced
+    ids = {word: changed[word] for word in words if word in changed}
+    weight = model.get_input_embeddings().weight
+    weight.data[list(ids.values())] = torch.from_numpy(vectors.subset(ids).matrix).to(weight)
+    _set_outputs(model, vectors.subset(added), list(added.values()), predictable)
+    return Injection(ids, tuple(replaced), tuple(skipped))
 
 
 def inject_folder(
@@ -155,7 +158,7 @@ def unfit_words(tokenizer: Any, words: Sequence[str], *, slash: bool = False) ->
         found = _unfit(tokenizer, left, slash)
         if not found:
             return refused
-        refused |= {left[row]: reason for row, reason in found.items()}
+        refused |= found
 
 
 def save_folder(
@@ -184,25 +187,17 @@ def save_folder(
             (folder / name).write_text(text, "utf-8")
 
 
-def _existing_rows(
-    tokenizer: Any, words: Sequence[str], existing: str, slash: bool
-) -> tuple[dict[int, int], set[int]]:
-    """Rows of words that have a token: those to overwrite, with their token ids, and those to skip."""
-    beside, unknown = words_with_rules(tokenizer), tokenizer.unk_token_id
-    held = {row: beside[word] for row, word in enumerate(words) if word in beside}
+def _held(tokenizer: Any, words: Sequence[str], slash: bool) -> dict[str, int]:
+    """The words that have a token already, with its id."""
+    unknown, held = tokenizer.unk_token_id, words_with_rules(tokenizer)
     if not slash:
-        pieces_of = enumerate(Tokens(tokenizer).pieces_of(words))
-        held |= {row: own[0] for row, own in pieces_of if len(own) == 1 and own[0] != unknown}
-    if held and existing == "refuse":
-        raise InputError(
-            f"the vocabulary already holds {words[min(held)]!r} as one piece ({len(held)} such words); "
-            "leave it out, or use existing='replace' or 'skip' (--existing)"
-        )
-    return (held, set()) if existing == "replace" else ({}, set(held))
+        pieces = zip(words, Tokens(tokenizer).pieces_of(words), strict=True)
+        held |= {word: own[0] for word, own in pieces if len(own) == 1 and own[0] != unknown}
+    return {word: held[word] for word in words if word in held}
 
 
-def _unfit(tokenizer: Any, words: Sequence[str], slash: bool) -> dict[int, str]:
-    """The rows of words that do not get their token everywhere in text, with the reason."""
+def _unfit(tokenizer: Any, words: Sequence[str], slash: bool) -> dict[str, str]:
+    """The words that do not get their token everywhere in text, with the reason."""
     found = _unclear(tokenizer, words, slash)
     if found or not words:
         return found  # of two words that the tokenizer cannot tell apart either may win the trial
@@ -214,36 +209,36 @@ def _unfit(tokenizer: Any, words: Sequence[str], slash: bool) -> dict[int, str]:
     for surroundings in _SURROUNDINGS:
         texts = [surroundings.format(word) for word in words]
         encoded = backend.encode_batch_fast(texts, add_special_tokens=False)
-        for row, (word, token) in enumerate(zip(words, ids, strict=True)):
-            if encoded[row].ids.count(token) != 1 and row not in found:
-                found[row] = (
-                    f"the model's tokenizer cannot hold {word!r} as one token (tried in {texts[row]!r}); "
+        for word, token, text, one in zip(words, ids, texts, encoded, strict=True):
+            if one.ids.count(token) != 1 and word not in found:
+                found[word] = (
+                    f"the model's tokenizer cannot hold {word!r} as one token (tried in {text!r}); "
                     "leave it out or spell it without unusual characters"
                 )
     return found
 
 
-def _unclear(tokenizer: Any, words: Sequence[str], slash: bool) -> dict[int, str]:
-    """The rows that hold no word, the same word as an earlier row, or one whose token has another use."""
+def _unclear(tokenizer: Any, words: Sequence[str], slash: bool) -> dict[str, str]:
+    """Texts that are no words, the same word as an earlier one, or words whose token has another use."""
     normalizer = own_normalizer(tokenizer)
     taught = words_with_rules(tokenizer)
     seen = {normalized(normalizer, word): word for word in taught}
-    found: dict[int, str] = {}
-    for row, (word, name) in enumerate(zip(words, _names(words, slash), strict=True)):
+    found: dict[str, str] = {}
+    for word, name in zip(words, _names(words, slash), strict=True):
         form = normalized(normalizer, word)
         if word != word.strip():
-            found[row] = f"{word!r} begins or ends with white space; remove it"
+            found[word] = f"{word!r} begins or ends with white space; remove it"
         elif any(not letter.isprintable() for letter in word):
-            found[row] = f"{word!r} holds a control character; remove it"
+            found[word] = f"{word!r} holds a control character; remove it"
         elif not form:
-            found[row] = f"the model's tokenizer reads {word!r} as nothing at all; leave it out"
+            found[word] = f"the model's tokenizer reads {word!r} as nothing at all; leave it out"
         elif seen.get(form) in taught:
-            found[row] = f"the model has been taught {word!r} already; use `rarewords forget` first"
+            found[word] = f"the model has been taught {word!r} already; use `rarewords forget` first"
         elif form in seen:
-            found[row] = f"{seen[form]!r} and {word!r} are the same word to this model's tokenizer; keep one"
+            found[word] = f"{seen[form]!r} and {word!r} are the same word to this model's tokenizer; keep one"
         elif tokenizer.backend_tokenizer.token_to_id(name) is not None:
             # Added again, it keeps its id, and the word's vector would overwrite its row.
-            found[row] = (
+            found[word] = (
                 f"the model's tokenizer has a token {name!r} already, for other text than the word "
                 f"{word!r}; {'leave it out' if slash else 'use pieces and vector (--slash)'}"
             )
@@ -270,14 +265,14 @@ def _add_tokens(tokenizer: Any, words: Sequence[str], slash: bool) -> list[int]:
 
 
 @torch.no_grad()
-def _set_outputs(model: Any, vectors: WordVectors, ids: dict[int, int], predictable: bool) -> None:
+def _set_outputs(model: Any, vectors: WordVectors, tokens: list[int], predictable: bool) -> None:
     """Output rows and biases of new words; rows are the input rows already where the two are tied."""
-    rows, tokens, output = list(ids), list(ids.values()), model.get_output_embeddings()
-    if not ids or output is None:
+    output = model.get_output_embeddings()
+    if not tokens or output is None:
         return
     unspoken = model.can_generate() and not predictable
     if output.weight.data_ptr() != model.get_input_embeddings().weight.data_ptr():
-        values = torch.from_numpy(vectors.matrix[rows]).to(output.weight)
+        values = torch.from_numpy(vectors.matrix).to(output.weight)
         fits = output.weight.shape[1] == values.shape[1]
         output.weight[tokens] = _least_probable(model, min(tokens)) if unspoken else values if fits else 0.0
     if unspoken:  # a tied output row is the input row, so that generation itself must leave the words out

@@ -5,6 +5,7 @@ how a sequence becomes hidden states. Through ``inputs_embeds`` a word may be it
 """
 
 import hashlib
+import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
@@ -66,6 +67,11 @@ class Answers:
     def words(self, query: int, k: int | None = None) -> list[str]:
         """The first ``k`` answers to one query as text."""
         return self.tokens.text_of(self.ids[query, :k].tolist())
+
+    def as_json(self, query: int) -> list[dict[str, Any]]:
+        """The answers to one query with their probabilities, to four digits."""
+        pairs = zip(self.words(query), self.log_probs[query].tolist(), strict=True)
+        return [{"word": word, "probability": round(math.exp(log_prob), 4)} for word, log_prob in pairs]
 
 
 class LanguageModel:
@@ -270,46 +276,41 @@ class LanguageModel:
 
         @torch.no_grad()
         def compute(batch: list[int]) -> tuple[list[int], R]:
-            vectors = [queries[i].vector for i in batch]
-            return batch, answer(batch, self._blank_logits([encoded[i] for i in batch], vectors))
+            return batch, answer(batch, self._blank_logits([(encoded[i], queries[i].vector) for i in batch]))
 
         batches = batches_by_length([len(one.ids) for one in encoded], budget)
         return in_threads(compute, batches, self.device.type)
 
     def _encode(self, queries: Sequence[Query]) -> list[EncodedBlank]:
-        for query in queries:
-            if query.vector is not None and not query.word:
-                raise InputError(f"a vector needs a <W> to stand for; {query.pattern!r} has none")
-            if query.vector is not None and tuple(query.vector.shape) != (self.dim,):
-                raise InputError(
-                    f"the vector for {query.word!r} has shape {tuple(query.vector.shape)}, "
-                    f"but {self.name} takes vectors of size {self.dim}"
-                )
         if not queries:
             return []
         encoded = self.tokens.encode_blanks([q.pattern for q in queries], [q.word for q in queries])
-        result = []
-        for query, one in zip(queries, encoded, strict=True):
-            slash = self.tokens.slash if query.slash else None
-            changed = one if query.vector is None else one.with_slot(slash)
-            if len(changed.ids) > self.max_length:
+        for row, query in enumerate(queries):
+            if query.vector is not None:
+                if not query.word:
+                    raise InputError(f"a vector needs a <W> to stand for; {query.pattern!r} has none")
+                if tuple(query.vector.shape) != (self.dim,):
+                    raise InputError(
+                        f"the vector for {query.word!r} has shape {tuple(query.vector.shape)}, "
+                        f"but {self.name} takes vectors of size {self.dim}"
+                    )
+                encoded[row] = encoded[row].with_slot(self.tokens.slash if query.slash else None)
+            if len(encoded[row].ids) > self.max_length:
                 raise InputError(
-                    f"{query.word!r} in {query.pattern!r} has {len(changed.ids)} tokens; "
+                    f"{query.word!r} in {query.pattern!r} has {len(encoded[row].ids)} tokens; "
                     f"{self.name} takes at most {self.max_length}"
                 )
-            result.append(changed)
-        return result
+        return encoded
 
-    def _blank_logits(self, batch: list[EncodedBlank], vectors: list[np.ndarray | Tensor | None]) -> Tensor:
+    def _blank_logits(self, batch: list[tuple[EncodedBlank, np.ndarray | Tensor | None]]) -> Tensor:
         """Logits, float32 or float64, at the blank of rows of one length. *Shape:* (batch, vocabulary)"""
-        ids = torch.tensor([one.ids for one in batch], device=self.device)
-        pairs = zip(batch, vectors, strict=True)
-        places = [-1 if vector is None else one.word_end - 1 for one, vector in pairs]
+        ids = torch.tensor([one.ids for one, _ in batch], device=self.device)
+        places = [-1 if vector is None else one.word_end - 1 for one, vector in batch]
         slots = torch.tensor(places, device=self.device)
         none = torch.zeros(self.dim)
-        free = torch.stack([none if vector is None else _tensor(vector) for vector in vectors])
+        free = torch.stack([none if vector is None else _tensor(vector) for _, vector in batch])
         inputs = self.embed(ids, slots, free.to(self.device))
-        blanks = torch.tensor([one.blank for one in batch], device=self.device)
+        blanks = torch.tensor([one.blank for one, _ in batch], device=self.device)
         logits = self.logits_at(inputs, blanks)
         return logits if logits.dtype == torch.float64 else logits.float()
 

@@ -8,7 +8,7 @@ import pytest
 
 from rarewords import InputError
 from rarewords.probe.dataset import AnnotatedWord, Dataset, Entry
-from rarewords.probe.result import ProbeResult, Score
+from rarewords.probe.result import ProbeResult, score
 
 WORD = AnnotatedWord("lime", "n", 1.0, 1)
 
@@ -45,8 +45,8 @@ def test_score_is_the_best_over_patterns_and_targets():
     found = np.zeros((2, 100), dtype=bool)
     found[0, [4, 5]] = True  # first pattern: places 5 and 6
     found[1, [1, 50]] = True  # second: places 2 and 51
-    assert Score.of(found) == Score(rank=2, hits3=1, hits10=2)
-    assert Score.of(np.zeros((2, 100), dtype=bool)) == Score(0, 0, 0)
+    assert score(found) == (2, 1, 2)
+    assert score(np.zeros((2, 100), dtype=bool)) == (0, 0, 0)
 
 
 def test_restrict_keeps_some_entries(result):

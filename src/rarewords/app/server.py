@@ -44,8 +44,8 @@ _HEADERS = {
 }
 
 
-class _RefusedError(Exception):
-    """A status other than 200, and its message."""
+class _RefusedError(InputError):
+    """A mistake with a status of its own."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -136,8 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._answer(self._get)
 
-    def do_HEAD(self) -> None:
-        self._answer(self._get)
+    do_HEAD = do_GET  # noqa: N815 - a name of the base class
 
     def do_POST(self) -> None:
         self._answer(self._post)
@@ -183,9 +182,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._check_host()
             body, kind = make()
         except InputError as error:
-            status, body, kind = 400, _error(str(error)), "application/json"
-        except _RefusedError as error:
-            status, body, kind = error.status, _error(str(error)), "application/json"
+            status, body, kind = getattr(error, "status", 400), _error(str(error)), "application/json"
         except TimeoutError:
             self.close_connection = True
             return

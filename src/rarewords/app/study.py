@@ -1,8 +1,6 @@
 """What the page shows about a word: answers before and after, nearest words, the verdict; and its folder."""
 
-import math
 import re
-import threading
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import count
@@ -72,7 +70,7 @@ class Request:
 
 
 class Study:
-    """A model and a learner that answer one request at a time.
+    """A model and a learner that answer one request at a time; the server sees to the turns.
 
     :param place: where :meth:`save` puts folders.
     """
@@ -81,24 +79,16 @@ class Study:
         self.lm, self.learner, self.settings = lm, learner, TeachSettings()
         self.place = place or Path.cwd()
         self._known = KnownWords.of(lm)
-        self._lock = threading.Lock()
 
     def answer(self, request: Request) -> dict[str, Any]:
         """Everything the page shows about a word, but for the verdict."""
         word = self._checked(request)
         patterns = self._patterns(word, request)
-        with self._lock:
-            inferred = self.learner.infer(word, request.sentences)
-            queries = [Query(pattern, word) for pattern in patterns]
-            queries += [Query(pattern, word, inferred.vector, self.settings.slash) for pattern in patterns]
-            answers = self.lm.fill(queries, top_k=_ANSWERS)
-        found = [
-            [
-                {"word": name, "probability": round(math.exp(log_prob), 4)}
-                for name, log_prob in zip(answers.words(row), answers.log_probs[row].tolist(), strict=True)
-            ]
-            for row in range(len(queries))
-        ]
+        inferred = self.learner.infer(word, request.sentences)
+        queries = [Query(pattern, word) for pattern in patterns]
+        queries += [Query(pattern, word, inferred.vector, self.settings.slash) for pattern in patterns]
+        answers = self.lm.fill(queries, top_k=_ANSWERS)
+        found = [answers.as_json(row) for row in range(len(queries))]
         ids, cosines = self._known.nearest(torch.from_numpy(inferred.vector)[None], _NEIGHBOURS)
         shown = [pattern.replace(WORD_SLOT, word) for pattern in patterns]
         return {
@@ -127,7 +117,7 @@ class Study:
         found = {one: find_word(word, one, lower_case=lower) for one in request.sentences}
         occurrences = [Occurrence(one, *place) for one, place in found.items() if place is not None]
         split = split_occurrences(word, len(occurrences), occurrences, self.settings)
-        with self._lock, TemporaryDirectory() as folder:
+        with TemporaryDirectory() as folder:
             lessons = learn(self.lm, self.learner, [split], self.settings, Stages(Path(folder)))
         if not lessons.learned:
             raise InputError(next(iter(lessons.refused.values())))
@@ -138,11 +128,10 @@ class Study:
     def save(self, request: Request) -> dict[str, Any]:
         """Save the model with the word as an ordinary Hugging Face folder, under a name that is free."""
         word, slash = self._checked(request), self.settings.slash
-        with self._lock:
-            vector = self.learner.infer(word, request.sentences).vector
-            names = (f"taught-{word}" + (f"-{number}" if number else "") for number in count())
-            out = self.place / next(name for name in names if not (self.place / name).exists())
-            inject_folder(self.lm.name, WordVectors([word], vector[None]), out, slash=slash)
+        vector = self.learner.infer(word, request.sentences).vector
+        names = (f"taught-{word}" + (f"-{number}" if number else "") for number in count())
+        out = self.place / next(name for name in names if not (self.place / name).exists())
+        inject_folder(self.lm.name, WordVectors([word], vector[None]), out, slash=slash)
         return {"word": word, "folder": out.name, "place": str(out)}
 
     def _checked(self, request: Request) -> str:

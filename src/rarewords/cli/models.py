@@ -1,6 +1,5 @@
 """Commands on one model folder: ``ask``, ``inject``, ``words``, ``forget`` and ``affected``."""
 
-import math
 from functools import reduce
 from pathlib import Path
 
@@ -24,11 +23,10 @@ def ask(
     answers = lm.fill([rarewords.Query(query) for query in queries], top_k=top)
     found, lines = [], []
     for row, pattern in enumerate(patterns):
-        chances = [round(math.exp(log_prob), 4) for log_prob in answers.log_probs[row].tolist()]
-        pairs = list(zip(answers.words(row), chances, strict=True))
-        shown = [{"word": word, "probability": chance} for word, chance in pairs]
+        shown = answers.as_json(row)
         found.append({"sentence": pattern, "answers": shown})
-        lines.append(f"{pattern}  ->  {', '.join(f'{word} {chance:.2f}' for word, chance in pairs)}")
+        listed = (f"{one['word']} {one['probability']:.2f}" for one in shown)
+        lines.append(f"{pattern}  ->  {', '.join(listed)}")
     options.show(as_json, found, *lines)
 
 

@@ -19,7 +19,7 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -147,7 +147,7 @@ class _Builder:
             "antonym": self._each(self.adjectives, "antonym", self.antonyms),
             "hypernym": self._each(self.nouns, "hypernym", self.hypernyms),
             "cohyponym": self._each(self.nouns, "cohyponym", self.cohyponyms),
-            "corruption": {corrupted: [word] for corrupted, word in self.corruptions()},
+            "corruption": self.corruptions(),
         }
         entries: list[Entry] = []
         for relation in RELATIONS:
@@ -179,7 +179,7 @@ class _Builder:
         found = {name for synset in self._above(word, COHYPONYM_UP) for name in self._below(synset)}
         return self._most_frequent(found - {word}, *COHYPONYM_TARGETS)
 
-    def corruptions(self) -> Iterator[tuple[str, str]]:
+    def corruptions(self) -> dict[str, list[str]]:
         """Corrupted forms, each with its original: a frequent word, drawn at random without repetition.
 
         A corrupted form must not be a word: not in the model's vocabulary, not in WordNet, and rare in the
@@ -190,16 +190,16 @@ class _Builder:
             for word in self.keywords & self.targets
             if self.counts[word] >= self.settings.bounds.frequent and len(word) >= SHORTEST_CORRUPTED
         ]
-        made: set[str] = set()
+        made: dict[str, list[str]] = {}
         for word in sorted(frequent, key=lambda word: (self._chance("corrupt", word), word)):
             if len(made) == self.settings.corruptions:
-                return
+                break
             for attempt in range(_ATTEMPTS):
                 corrupted = corrupt(word, self._chance("corruption", word, attempt))
                 if corrupted not in made and self._is_no_word(corrupted):
-                    made.add(corrupted)
-                    yield corrupted, word
+                    made[corrupted] = [word]
                     break
+        return made
 
     def _each(self, words: set[str], relation: str, find: Callable[[str], list[str]]) -> dict[str, list[str]]:
         found = {}

@@ -15,7 +15,7 @@ from rarewords.ota.objective import baseline
 from rarewords.ota.settings import BASELINES
 from rarewords.probe.dataset import RELATIONS, Dataset, Entry, patterns_for, relation_name
 from rarewords.probe.predict import Asked, predict
-from rarewords.probe.result import RANK_LIMIT, ProbeResult, Score
+from rarewords.probe.result import RANK_LIMIT, ProbeResult, score
 from rarewords.stages import Stages
 from rarewords.tokens import Tokens
 from rarewords.vectors import WordVectors
@@ -88,7 +88,7 @@ def evaluate(
     ids = predict(lm, settings.depth, asked, stages=stages, engine=engine)
     answered = np.split(ids, np.cumsum([len(group) for group in questions])[:-1])
     found = [np.isin(rows, group[0].targets) for group, rows in zip(questions, answered, strict=True)]
-    scores = [Score.of(one) for one in found]
+    rank, hits3, hits10 = np.array([score(one) for one in found]).T
     chosen = asdict(settings)
     record = {
         "label": label or f"{shown_name(lm.name)} {settings.method}",
@@ -108,9 +108,9 @@ def evaluate(
         id=[entry.id for entry in entries],
         word=[entry.word.text for entry in entries],
         relation=[entry.relation for entry in entries],
-        rank=np.array([one.rank for one in scores]),
-        hits3=np.array([one.hits3 for one in scores]),
-        hits10=np.array([one.hits10 for one in scores]),
+        rank=rank,
+        hits3=hits3,
+        hits10=hits10,
         count=np.array([entry.count for entry in entries]),
         answers=list(map(partial(_best_answers, lm.tokens), questions, answered, found)) if answers else (),
     )

@@ -56,24 +56,15 @@ class Cell:
     p10: Measure
 
 
-@dataclass(frozen=True)
-class Score:
-    """The rank of one entry (0 for infinite) and its targets among the first 3 and the first 10 answers."""
+def score(targets: np.ndarray) -> tuple[int, int, int]:
+    """The rank of one entry (0 for infinite) and its targets among the first 3 and the first 10 answers.
 
-    rank: int
-    hits3: int
-    hits10: int
-
-    @classmethod
-    def of(cls, targets: np.ndarray) -> Self:
-        """Score an entry.
-
-        :param targets: which answers to each pattern are targets, the most probable first.
-            *Shape:* (patterns, depth)
-        """
-        places = np.flatnonzero(targets.any(axis=0))
-        hits3, hits10 = (int(targets[:, :i].sum(axis=1).max()) for i in (3, 10))
-        return cls(int(places[0]) + 1 if len(places) else 0, hits3, hits10)
+    :param targets: which answers to each pattern are targets, the most probable first.
+        *Shape:* (patterns, depth)
+    """
+    places = np.flatnonzero(targets.any(axis=0))
+    hits3, hits10 = (int(targets[:, :i].sum(axis=1).max()) for i in (3, 10))
+    return int(places[0]) + 1 if len(places) else 0, hits3, hits10
 
 
 @dataclass(frozen=True, eq=False)
