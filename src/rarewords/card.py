@@ -20,8 +20,8 @@ def model_card(
     *,
     predictable: bool,
     slash: bool | None,
-    kind: Kind = "masked",
-    folder: str | Path = "",
+    kind: Kind,
+    folder: str | Path,
 ) -> str:
     """The card: what the folder is, which words it was taught with which settings, and how to load it.
 

@@ -175,6 +175,11 @@ def affected(model: str | Path, texts: Iterable[str]) -> Iterator[Affected]:
 
     :param model: a folder made by ``teach``.
     """
+    return _found(*_taught_vocabulary(model), texts)
+
+
+def _taught_vocabulary(model: str | Path) -> tuple[Any, dict[int, str]]:
+    """A taught folder's tokenizer, and the word of each token that it was taught."""
     report = read_report(model)
     if not report:
         raise InputError(f"{model} has no {REPORT}; give a folder made by rarewords teach")
@@ -182,7 +187,12 @@ def affected(model: str | Path, texts: Iterable[str]) -> Iterator[Affected]:
     forms = {with_capital(word): word for word in taught} | {word: word for word in taught}
     forms |= {token_name(form): word for form, word in forms.items()}
     tokenizer = load_tokens(model).tokenizer
-    words = {token: forms[name] for name, token in tokenizer.get_added_vocab().items() if name in forms}
+    return tokenizer, {
+        token: forms[name] for name, token in tokenizer.get_added_vocab().items() if name in forms
+    }
+
+
+def _found(tokenizer: Any, words: dict[int, str], texts: Iterable[str]) -> Iterator[Affected]:
     numbered = iter(enumerate(texts))
     while batch := list(islice(numbered, _TEXTS_AT_ONCE)):
         encoded = tokenizer([text for _, text in batch], add_special_tokens=False, verbose=False)
@@ -200,6 +210,7 @@ def affected_documents(
     :param field: the field that holds the text in jsonl, csv, tsv and parquet.
     :param id_field: the field that holds each document's id in them.
     """
+    vocabulary = _taught_vocabulary(model)
     for source in find_sources(texts, field):
         documents = list(read_documents(source))
         names: list[str | None] = [None] * len(documents)
@@ -209,5 +220,5 @@ def affected_documents(
                 raise InputError(
                     f"{source.path} has {len(documents)} texts but {len(names)} ids; give every record both"
                 )
-        for one in affected(model, documents):
+        for one in _found(*vocabulary, documents):
             yield AffectedDocument(source.path, one.row + 1, names[one.row], one.words)

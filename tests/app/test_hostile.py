@@ -73,6 +73,7 @@ def test_nonsense_is_refused_in_json_and_nothing_reaches_the_log(server, caplog)
         request(server, more=["Transfer-Encoding: chunked"]): 411,
         request(server, body=b"[" * 60_000): 400,
         request(server, body=b'{"word": "\\ud800", "sentences": ["\\ud800"]}'): 400,
+        request(server, body=b'{"word": "blimpet", "sentences": ["a \\ud83d blimpet"]}'): 400,
     }
     for sent, expected in nonsense.items():
         with connect(server) as connection:

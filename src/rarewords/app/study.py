@@ -57,6 +57,8 @@ class Request:
         lines = tuple(" ".join(sentence.split()) for sentence in sentences if sentence.strip())
         if not word or len(word) > LONGEST_WORD or not re.fullmatch(r"[^\W_]+(?:[-.'’][^\W_]+)*\.?", word):
             raise InputError(f"type one word of at most {LONGEST_WORD} letters")
+        if re.search("[\ud800-\udfff]", "".join([question, *lines])):
+            raise InputError("the text holds half of a character; type it again")
         if not lines:
             raise InputError("type at least one sentence with the word in it, one per line")
         if len(lines) > MOST_SENTENCES:
@@ -88,27 +90,25 @@ class Study:
         queries = [Query(pattern, word) for pattern in patterns]
         queries += [Query(pattern, word, inferred.vector, self.settings.slash) for pattern in patterns]
         answers = self.lm.fill(queries, top_k=_ANSWERS)
-        found = [answers.as_json(row) for row in range(len(queries))]
         ids, cosines = self._known.nearest(torch.from_numpy(inferred.vector)[None], _NEIGHBOURS)
-        shown = [pattern.replace(WORD_SLOT, word) for pattern in patterns]
+        neighbours = zip(self.lm.tokens.text_of(ids[0].tolist()), cosines[0].tolist(), strict=True)
         return {
             "word": word,
             "pieces": self.lm.piece_strings(self.lm.pieces(word)),
             "questions": [
-                {"question": text, "before": found[row], "after": found[row + len(patterns)]}
-                for row, text in enumerate(shown)
+                {
+                    "question": pattern.replace(WORD_SLOT, word),
+                    "before": answers.as_json(row),
+                    "after": answers.as_json(row + len(patterns)),
+                }
+                for row, pattern in enumerate(patterns)
             ],
             "context_share": round(inferred.context_share, 4),
             "sentences": [
                 {"sentence": sentence, "weight": round(weight, 4)}
                 for sentence, weight in zip(request.sentences, inferred.weights, strict=True)
             ],
-            "neighbours": [
-                {"word": name, "similarity": round(value, 4)}
-                for name, value in zip(
-                    self.lm.tokens.text_of(ids[0].tolist()), cosines[0].tolist(), strict=True
-                )
-            ],
+            "neighbours": [{"word": name, "similarity": round(value, 4)} for name, value in neighbours],
         }
 
     def judge(self, request: Request) -> dict[str, Any]:
