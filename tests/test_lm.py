@@ -132,6 +132,7 @@ def test_the_large_model_fills_blanks(large_model_folder):
         ("<W> without a blank", "lime", "needs one _ that stands alone"),
         ("<W> is a _ _", "lime", "needs one _ that stands alone"),
         ("<W> is a _ .", " ", "keyword is empty"),
+        ("it is a _ .", " ", "has no <W> for"),
         ("<W> is a _ .", "word " * 600, "takes at most"),
     ],
 )

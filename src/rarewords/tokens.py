@@ -161,17 +161,12 @@ class Tokens:
         A pattern has one ``_`` for the blank and at most one ``<W>`` for the keyword:
         ``"a <W> is a kind of _ ."``. A pattern without ``<W>`` goes with an empty word.
         """
-        texts, spans = [], []
-        for pattern, word in zip(patterns, words, strict=True):
-            text, start = self._fill_slots(pattern, word)
-            texts.append(text)
-            spans.append((start, start + len(word)))
-        encoded = self.tokenizer(texts, return_offsets_mapping=True)
+        filled = list(map(self._fill_slots, patterns, words))
+        encoded = self.tokenizer([text for text, _, _ in filled], return_offsets_mapping=True)
         mask = self.tokenizer.mask_token_id
+        rows = zip(encoded["input_ids"], encoded["offset_mapping"], filled, strict=True)
         result = []
-        for ids, offsets, (start, end), text in zip(
-            encoded["input_ids"], encoded["offset_mapping"], spans, texts, strict=True
-        ):
+        for ids, offsets, (text, start, end) in rows:
             if ids.count(mask) != 1:
                 raise InputError(f"expected one blank in {text!r}, found {ids.count(mask)}")
             first = start - 1 if start and text[start - 1] == " " else start
@@ -185,23 +180,22 @@ class Tokens:
                 raise InputError(
                     f"the tokenizer drops the word {text[start:end]!r} entirely; use another word"
                 )
-            first_piece, last_piece = (inside[0], inside[-1]) if inside else (0, -1)
-            result.append(EncodedBlank(tuple(ids), blank, first_piece, last_piece + 1))
+            own = (inside[0], inside[-1] + 1) if inside else (0, 0)
+            result.append(EncodedBlank(tuple(ids), blank, *own))
         return result
 
-    def _fill_slots(self, pattern: str, word: str) -> tuple[str, int]:
+    def _fill_slots(self, pattern: str, word: str) -> tuple[str, int, int]:
+        """A pattern with its mask and its word, and where the word starts and ends."""
         if pattern.count(WORD_SLOT) > 1 or len(BLANK.findall(pattern)) != 1:
             raise InputError(
                 f"a pattern needs one _ that stands alone and at most one {WORD_SLOT}: {pattern!r}"
             )
-        if (WORD_SLOT in pattern) != bool(word.strip()):
+        if (WORD_SLOT in pattern) != bool(word.strip()) or word.isspace():
             reason = "its keyword is empty" if WORD_SLOT in pattern else f"it has no {WORD_SLOT} for {word!r}"
             raise InputError(f"the pattern {pattern!r} cannot be used: {reason}")
         masked = BLANK.sub(lambda _: self.mask_token, pattern)
-        if not word:
-            return masked, 0
-        start = masked.index(WORD_SLOT)
-        return masked.replace(WORD_SLOT, word), start
+        start = masked.index(WORD_SLOT) if word else 0
+        return masked.replace(WORD_SLOT, word), start, start + len(word)
 
     def _one_piece(self, accept: Callable[[str], bool]) -> dict[str, int]:
         """The accepted vocabulary entries that running text splits no further."""

@@ -20,6 +20,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,10 +68,8 @@ def open_wordnet(folder: str | Path | None = None) -> Any:
 def _find(nltk: Any, folder: Path | None) -> Any:
     if folder is None:
         for resource in ("corpora/wordnet", "corpora/wordnet.zip/wordnet/"):
-            try:
+            with suppress(LookupError):
                 return nltk.data.find(resource)
-            except LookupError:
-                continue
     root = folder or DEBIAN_FOLDER
     missing = [name for name in _NEEDED if not (root / name).is_file()]
     if missing and folder:

@@ -118,10 +118,7 @@ class Comparison:
 
 
 def compare(results: Sequence[ProbeResult], *, samples: int = 2000) -> Comparison:
-    """Compare results on the same entries of the same data set.
-
-    :param samples: number of bootstrap samples.
-    """
+    """Compare results on the same entries of the same data set."""
     check_comparable(results)
     first = results[0]
     several = len(set(first.relation)) > 1  # with one relation, "all" would repeat it
