@@ -58,7 +58,8 @@ def taught_words(folder: str | Path) -> list[TaughtWord]:
     """The words that a folder was taught, in the order they were taught."""
     tokens = taught_tokens(*load_pretrained(folder, model_kind(folder)))
     known = _reported(read_report(folder))
-    own = (word for word in tokens if word not in _capitals(known, tokens))
+    capitals = _capitals(known, tokens)
+    own = (word for word in tokens if word not in capitals)
     return [known.get(word, TaughtWord(word, 0, "not judged", "unknown")) for word in own]
 
 

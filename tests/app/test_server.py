@@ -145,6 +145,20 @@ def test_strange_requests_are_refused(server):
     assert ask(server, "DELETE", "/")[0].status == 501
 
 
+def test_the_address_that_is_shown_is_answered(study, monkeypatch):
+    with Server(study, host="127.0.0.2", port=0) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        address = running.server_address
+        for shown in (address, ("127.0.0.1", 80)):
+            monkeypatch.setattr(running, "server_address", shown)
+            host = running.url.removeprefix("http://").removesuffix("/").removesuffix(":80")
+            connection = HTTPConnection(*address)
+            connection.request("GET", "/", headers={"Host": host})
+            assert connection.getresponse().status == 200
+            connection.close()
+        running.shutdown()
+
+
 def test_only_names_of_this_machine_are_answered(server):
     port = server.server_address[1]
     for host in (f"127.0.0.1:{port}", f"localhost:{port}"):

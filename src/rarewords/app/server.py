@@ -209,8 +209,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _check_host(self) -> None:
         """Accept names of this machine only: a web page could let its own name point here."""
-        port = self.server.server_address[1]
-        allowed = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+        host, port = self.server.server_address[:2]
+        names = {"127.0.0.1", "localhost", "[::1]", str(host)}
+        allowed = names if port == 80 else {f"{name}:{port}" for name in names}  # browsers leave 80 out
         if self.headers.get("Host", "").lower() not in allowed:
             raise _RefusedError(403, "open this page as http://127.0.0.1 or http://localhost")
         origin = self.headers.get("Origin")
