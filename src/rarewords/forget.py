@@ -213,13 +213,14 @@ def affected_documents(
     """
     vocabulary = _taught_vocabulary(model)
     for source in find_sources(texts, field):
-        documents = list(read_documents(source))
-        names: list[str | None] = [None] * len(documents)
+        documents: Iterable[str] = read_documents(source)
+        names: list[str] = []
         if id_field is not None and source.format != "text":
-            names = list(read_documents(replace(source, field=id_field)))
+            documents, names = list(documents), list(read_documents(replace(source, field=id_field)))
             if len(names) != len(documents):
                 raise InputError(
                     f"{source.path} has {len(documents)} texts but {len(names)} ids; give every record both"
                 )
         for one in _found(*vocabulary, documents):
-            yield AffectedDocument(source.path, one.row + 1, names[one.row], one.words)
+            name = names[one.row] if names else None
+            yield AffectedDocument(source.path, one.row + 1, name, one.words)
