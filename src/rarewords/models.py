@@ -113,16 +113,16 @@ def choose_device(device: str = "auto") -> torch.device:
     """A device by name; ``auto`` prefers cuda, then mps, then cpu."""
     import torch
 
-    mps = torch.backends.mps.is_available()
+    cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
     if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "mps" if mps else "cpu")
+        return torch.device("cuda" if cuda else "mps" if mps else "cpu")
     try:
         chosen = torch.device(device)
     except RuntimeError:
         chosen = torch.device("meta")
     if chosen.type not in ("cuda", "mps", "cpu"):
         raise InputError(f"unknown device {device!r}; use auto, cuda, cuda:N, mps or cpu")
-    there = {"cuda": torch.cuda.device_count(), "mps": int(mps), "cpu": 1}
+    there = {"cuda": torch.cuda.device_count() if cuda else 0, "mps": int(mps), "cpu": 1}
     if (chosen.index or 0) >= there[chosen.type]:
         raise InputError(f"this machine has no device {device} that PyTorch can use; use --device cpu")
     return chosen
