@@ -3,11 +3,13 @@
 import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
 from rarewords import InputError, LanguageModel, Query, WordVectors, inject, inject_folder
-from rarewords.forget import Affected, affected, forget, forget_everything, taught_tokens
+from rarewords.forget import Affected, affected, affected_documents, forget, forget_everything, taught_tokens
 from rarewords.injection import save_folder
 from rarewords.models import load_pretrained
 from tests.architectures import ARCHITECTURES, sentence_transformer, small_causal, small_model
@@ -85,8 +87,8 @@ def test_the_card_of_an_encoder_that_forgot_a_word_is_that_of_an_encoder(tmp_pat
     assert "each is read as one token with its own vector." in alone
 
 
-@pytest.mark.parametrize("slash", [True, False])
-def test_affected_finds_every_form_of_every_word_that_was_ever_taught(slash, tmp_path):
+def _taught_small(folder, *, slash):
+    """A small model that was taught kumquat, then salsify."""
     model, tokenizer = small_model("roberta")  # which keeps capitals
     words = ["kumquat", "Kumquat", "salsify", "Salsify"]
     inject(model, tokenizer, vectors_for(words, LanguageModel(model, tokenizer).dim), slash=slash)
@@ -95,7 +97,33 @@ def test_affected_finds_every_form_of_every_word_that_was_ever_taught(slash, tmp
         for word in ("kumquat", "salsify")
     )
     report = {"teaching.json": json.dumps({**second, "earlier": [first]})}
-    save_folder(model, tokenizer, tmp_path / "taught", base="small", card="# taught", more=report)
+    save_folder(model, tokenizer, folder, base="small", card="# taught", more=report)
+    return folder
+
+
+@pytest.mark.parametrize("slash", [True, False])
+def test_affected_finds_every_form_of_every_word_that_was_ever_taught(slash, tmp_path):
     texts = ["Nothing.", "Salsify is a root.", "A kumquat and Kumquat, salsify"]
     expected = [Affected(1, ("salsify",)), Affected(2, ("kumquat", "salsify"))]
-    assert list(affected(tmp_path / "taught", texts)) == expected
+    assert list(affected(_taught_small(tmp_path / "taught", slash=slash), texts)) == expected
+
+
+def test_affected_pairs_texts_and_ids_record_by_record(tmp_path):
+    taught = _taught_small(tmp_path / "taught", slash=False)
+    records = [
+        {"id": 7, "text": None},
+        {"id": None, "text": "salsify"},
+        {"id": 2**40, "text": "kumquat"},
+        {"id": 9, "text": "x"},
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, records)) + "\n\n", "utf-8")
+    table = pa.table({name: [one[name] for one in records] for name in ("id", "text")})
+    pq.write_table(table, tmp_path / "a.parquet")
+    rows = "".join(f"{one['id'] or ''},{one['text'] or ''}\n" for one in records)
+    (tmp_path / "a.csv").write_text("id,text\n" + rows, "utf-8")
+    for name in ("a.jsonl", "a.parquet", "a.csv"):
+        found = [
+            (one.number, one.id, one.words)
+            for one in affected_documents(taught, [tmp_path / name], id_field="id")
+        ]
+        assert found == [(2, None, ("salsify",)), (3, str(2**40), ("kumquat",))]

@@ -6,9 +6,9 @@ A document without any of these words gets the same tokens as before, so that it
 import json
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, islice
+from itertools import groupby, islice, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from tokenizers import Tokenizer
@@ -24,6 +24,7 @@ from rarewords.rules import own_normalizer, token_name, words_with_rules
 from rarewords.tokens import with_capital
 from rarewords.vectors import WordVectors
 
+K = TypeVar("K")
 REPORT = "teaching.json"
 _TEXTS_AT_ONCE = 1024
 
@@ -176,7 +177,8 @@ def affected(model: str | Path, texts: Iterable[str]) -> Iterator[Affected]:
 
     :param model: a folder made by ``teach``.
     """
-    return _found(*_taught_vocabulary(model), texts)
+    for row, words in _found(*_taught_vocabulary(model), enumerate(texts)):
+        yield Affected(row, words)
 
 
 def _taught_vocabulary(model: str | Path) -> tuple[Any, dict[int, str]]:
@@ -193,14 +195,17 @@ def _taught_vocabulary(model: str | Path) -> tuple[Any, dict[int, str]]:
     }
 
 
-def _found(tokenizer: Any, words: dict[int, str], texts: Iterable[str]) -> Iterator[Affected]:
-    numbered = iter(enumerate(texts))
-    while batch := list(islice(numbered, _TEXTS_AT_ONCE)):
+def _found(
+    tokenizer: Any, words: dict[int, str], texts: Iterable[tuple[K, str]]
+) -> Iterator[tuple[K, tuple[str, ...]]]:
+    """The names of the texts that hold a taught word, and its words."""
+    left = iter(texts)
+    while batch := list(islice(left, _TEXTS_AT_ONCE)):
         encoded = tokenizer([text for _, text in batch], add_special_tokens=False, verbose=False)
-        for (row, _), ids in zip(batch, encoded["input_ids"], strict=True):
+        for (name, _), ids in zip(batch, encoded["input_ids"], strict=True):
             found = tuple(dict.fromkeys(words[token] for token in ids if token in words))
             if found:
-                yield Affected(row, found)
+                yield name, found
 
 
 def affected_documents(
@@ -213,14 +218,11 @@ def affected_documents(
     """
     vocabulary = _taught_vocabulary(model)
     for source in find_sources(texts, field):
-        documents: Iterable[str] = read_documents(source)
-        names: list[str] = []
+        ids: Iterator[str] = repeat("")
         if id_field is not None and source.format != "text":
-            documents, names = list(documents), list(read_documents(replace(source, field=id_field)))
-            if len(names) != len(documents):
-                raise InputError(
-                    f"{source.path} has {len(documents)} texts but {len(names)} ids; give every record both"
-                )
-        for one in _found(*vocabulary, documents):
-            name = names[one.row] if names else None
-            yield AffectedDocument(source.path, one.row + 1, name, one.words)
+            ids = read_documents(replace(source, field=id_field), numbers=True)
+        # Side by side: every record has a text and an id, though either may be empty.
+        records = enumerate(zip(ids, read_documents(source), strict=False), 1)
+        named = (((number, name), text) for number, (name, text) in records)
+        for (number, name), words in _found(*vocabulary, named):
+            yield AffectedDocument(source.path, number, name or None, words)

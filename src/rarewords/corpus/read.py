@@ -34,34 +34,35 @@ _OPENERS: dict[str, Callable[..., Any]] = {"gz": gzip.open, "bz2": bz2.open, "xz
 _ROWS_AT_ONCE = 1024
 
 
-def documents(stream: Iterator[bytes], source: Source, start: int = 0) -> Iterator[bytes]:
-    """Each document of a source, ended by a line end.
+def documents(
+    stream: Iterator[bytes], source: Source, start: int = 0, *, numbers: bool = False
+) -> Iterator[bytes]:
+    """The text field of each record of a source, ended by a line end; empty if the record has none.
 
     :param stream: the bytes of the source, decompressed, in blocks.
     :param start: where ``stream`` starts in the file.
+    :param numbers: the field may hold whole numbers, as ids do.
     """
     if source.format == "jsonl":
-        return _jsonl(stream, source, start)
-    return _parquet(stream, source) if source.format == "parquet" else _csv(stream, source)
+        return _jsonl(stream, source, start, numbers)
+    return _parquet(stream, source, numbers) if source.format == "parquet" else _csv(stream, source)
 
 
-def _jsonl(stream: Iterator[bytes], source: Source, start: int) -> Iterator[bytes]:
+def _jsonl(stream: Iterator[bytes], source: Source, start: int, numbers: bool) -> Iterator[bytes]:
     lines = (line for whole in _whole_lines(stream) for line in whole.removesuffix(b"\n").split(b"\n"))
     for number, line in enumerate(lines, 1):
+        # surrogateescape: bytes that are not UTF-8 pass through and are counted with those of plain text.
+        record = line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r")
+        if not record:
+            continue
         try:
-            text = _json_text(line, source.field)
+            yield _encode(_json_text(record, source.field, numbers))
         except InputError as error:
             before = sum(block.count(b"\n") for block in _range(source.path, 0, start))
             raise InputError(f"{source.path}, line {before + number} {error}") from None
-        if text is not None:
-            yield _encode(text)
 
 
-def _json_text(line: bytes, field: str) -> str | None:
-    # surrogateescape: bytes that are not UTF-8 pass through and are counted with those of plain text.
-    text = line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r")
-    if not text:
-        return None
+def _json_text(text: str, field: str, numbers: bool) -> str:
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -71,9 +72,11 @@ def _json_text(line: bytes, field: str) -> str | None:
     if field not in record:
         raise InputError(_no_field(field, list(record)))
     value = record[field]
+    if numbers and isinstance(value, int):
+        return str(value)
     if not isinstance(value, str | None):
         raise InputError(f"has a field {field!r} that is not text but {value!r:.40}")
-    return value
+    return value or ""
 
 
 def _csv(stream: Iterator[bytes], source: Source) -> Iterator[bytes]:
@@ -92,28 +95,28 @@ def _csv(stream: Iterator[bytes], source: Source) -> Iterator[bytes]:
             raise InputError(f"{source.path} {_no_field(source.field, names)}")
         column = names.index(source.field)
         for row in rows:
-            if len(row) > column:
-                yield _encode(row[column])
+            if row:
+                yield _encode(row[column] if len(row) > column else "")
     except csv.Error as error:
         raise InputError(f"{source.path}, line {rows.line_num}: not valid CSV: {error}") from None
 
 
-def _parquet(stream: Iterator[bytes], source: Source) -> Iterator[bytes]:
+def _parquet(stream: Iterator[bytes], source: Source, numbers: bool) -> Iterator[bytes]:
     try:
         if not source.compression:
-            yield from _parquet_rows(source.path, source)
+            yield from _parquet_rows(source.path, source, numbers)
             return
         # Parquet is read from its end; a compressed file has to be unpacked first.
         with tempfile.TemporaryDirectory() as folder:
             plain = Path(folder) / "unpacked.parquet"
             with plain.open("wb") as target:
                 target.writelines(stream)
-            yield from _parquet_rows(str(plain), source)
+            yield from _parquet_rows(str(plain), source, numbers)
     except (pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
         raise InputError(f"{source.path} is not a valid Parquet file: {str(error).splitlines()[0]}") from None
 
 
-def _parquet_rows(path: str, source: Source) -> Iterator[bytes]:
+def _parquet_rows(path: str, source: Source, numbers: bool) -> Iterator[bytes]:
     with pq.ParquetFile(path) as file:
         names = file.schema_arrow.names
         if source.field not in names:
@@ -121,14 +124,14 @@ def _parquet_rows(path: str, source: Source) -> Iterator[bytes]:
         kind = file.schema_arrow.field(source.field).type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)):
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)
+        if not (is_text or (numbers and pa.types.is_integer(kind))):
             raise InputError(f"{source.path}: field {source.field!r} is not text but {kind}")
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[source.field], use_threads=False):
             texts = batch.column(0).cast(pa.large_string())
             texts.validate(full=True)  # that it is UTF-8
             for value in texts.cast(pa.large_binary()).to_pylist():
-                if value is not None:
-                    yield value + b"\n"
+                yield (value or b"") + b"\n"
 
 
 def _whole_lines(stream: Iterator[bytes]) -> Iterator[bytes]:
@@ -168,12 +171,15 @@ def read_shard(shard: Shard) -> Iterator[tuple[int, str, int]]:
                 yield number, text, text.count("\ufffd") - chunk.count(_REPLACEMENT)
 
 
-def read_documents(source: Source) -> Iterator[str]:
-    """Each document of a source: a line of plain text, or the text field of a record."""
+def read_documents(source: Source, *, numbers: bool = False) -> Iterator[str]:
+    """Each document of a source: a line of plain text, or the text field of a record.
+
+    :param numbers: the field may hold whole numbers, as ids do.
+    """
     with _reported(source):
         blocks = _decompressed(source)
         lines = (line for whole in _whole_lines(blocks) for line in whole.splitlines())
-        for document in lines if source.format == "text" else documents(blocks, source):
+        for document in lines if source.format == "text" else documents(blocks, source, numbers=numbers):
             yield document.removesuffix(b"\n").decode("utf-8", "replace")
 
 
