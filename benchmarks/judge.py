@@ -6,6 +6,7 @@
     PYTHONPATH=src python benchmarks/judge.py approach FILES
     PYTHONPATH=src python benchmarks/judge.py thresholds FILES
     PYTHONPATH=src python benchmarks/judge.py noise FILES
+    PYTHONPATH=src python benchmarks/judge.py texts FILE FILE
 
 `collect` takes keywords of WNLaMPro that the model splits and the store has (rare, medium and frequent in
 turn), learns each from at most 4, 8, 16 or 32 contexts, judges it as `teach` does, and asks WNLaMPro with its
@@ -17,7 +18,8 @@ with pieces, and what the taught words gain and lose. `cells` shows that for eac
 the rule that ships. `approach` shows the change of words by how much nearer the answers about them come to
 their vectors; `thresholds`, what the judge would let through if it asked for a higher probability; `noise`,
 how well the true change of one entry of a word predicts the change of its other entry, beside the rule, and
-how many of the taught words lose more than a little.
+how many of the taught words lose more than a little; `texts`, how well the true change in one text predicts
+that of the same words in another.
 """
 
 from __future__ import annotations
@@ -76,6 +78,7 @@ def main() -> None:
         ("approach", approach),
         ("thresholds", thresholds),
         ("noise", noise),
+        ("texts", texts),
     ):
         showing = commands.add_parser(name)
         showing.add_argument("files", type=Path, nargs="+")
@@ -250,6 +253,21 @@ def noise(chosen: argparse.Namespace) -> None:
     heads = ["words", "with two entries", "AUC rule", "AUC the other entry's change", "correlation"]
     heads += [f"of the taught lose at most {loss}" for loss in _LITTLE]
     print(markdown_table(heads, rows))
+
+
+def texts(chosen: argparse.Namespace) -> None:
+    found = [{line["word"]: line for line in read(path)} for path in chosen.files]
+    both = [word for word in found[0] if word in found[1]]
+    change = [changes([own[word] for word in both]) for own in found]
+    chance = [as_shipped([own[word] for word in both]) for own in found]
+    related = figure(np.corrcoef(*change)[0, 1])
+    rows = []
+    for one, other in ((0, 1), (1, 0)):
+        moved = np.abs(change[one]) > _SAME
+        better = change[one][moved] > 0
+        areas = [area(score[moved], better) for score in (chance[one], change[other])]
+        rows.append([chosen.files[one].stem, str(len(both)), *map(figure, areas), related])
+    print(markdown_table(["change in", "words of both", "AUC rule", "AUC other text", "correlation"], rows))
 
 
 def values(lines: list[dict[str, Any]]) -> np.ndarray:
