@@ -168,6 +168,7 @@ def test_the_report_says_what_was_measured(taught_encoder, taught_causal):
     card = (taught_encoder.folder / "README.md").read_text("utf-8")
     assert "library_name: sentence-transformers" in card
     assert 'SentenceTransformer("THIS_FOLDER")' in card
+    assert "answers to the question" not in card  # it was asked none
     card = (taught_causal.folder / "README.md").read_text("utf-8")
     assert "AutoModelForCausalLM" in card
     assert "tokens that follow the word" in card

@@ -198,7 +198,8 @@ def _judged(taught: Taught) -> str:
         return text + "No word had enough contexts to be judged.\n"
     before, after = taught.held_out
     judged = len(taught.words) - len(taught.unjudged)
-    text += f"{judged:,} words judged: {before:.3f} with their pieces, {after:.3f} with their vectors.\n"
+    noun = "word" if judged == 1 else "words"
+    text += f"{judged:,} {noun} judged: {before:.3f} with their pieces, {after:.3f} with their vectors.\n"
     if taught.unjudged:
         text += f"\nNot judged for lack of contexts: {', '.join(taught.unjudged)}.\n"
     return text
@@ -230,11 +231,11 @@ def _words(taught: Taught) -> str:
     headings.append("helps, p")
     table = markdown_table(headings, rows, left=5)
     more = f"\n… and {len(taught.words) - _ROWS:,} more.\n" if len(taught.words) > _ROWS else ""
-    about = (
-        "Before and after are the first answers to the question. The gain is that of the log-probability "
-        "above with its standard error, p the probability that the word is understood better now."
-    )
-    return f"## Each word\n\n{about}\n\n{table}{more}"
+    about = "The gain is that of the measure above with its standard error"
+    if taught.kind == "masked":
+        about = f"Before and after are the first answers to the question. {about}, p the probability that "
+        about += "the word is understood better now"
+    return f"## Each word\n\n{about}.\n\n{table}{more}"
 
 
 def _left_out(taught: Taught) -> str:
