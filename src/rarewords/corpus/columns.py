@@ -132,7 +132,7 @@ class Table:
     def take(self, name: str, rows: Array) -> Array:
         """Some numbers of a column. *Shape:* (rows,)"""
         column, batches = self.mapped[name], rows // self._size
-        result = np.zeros(len(rows), dtype=column.type.to_pandas_dtype())
+        result = np.zeros(len(rows), dtype=np.dtype(str(column.type)))
         for batch in np.unique(batches).tolist():
             own = batches == batch
             result[own] = column.chunk(batch).to_numpy()[rows[own] - batch * self._size]
