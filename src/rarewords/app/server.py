@@ -1,7 +1,7 @@
 """A small web server for one person on one machine.
 
 It answers on the loopback address only and checks the Host header, so that no web page can reach it through
-a name that points here. The size of a request, the time to send it and the number of visitors at a time are
+a name that points here. The size of a request, the time to send it and the number of questions that wait are
 limited; words are studied one at a time, in the order they were asked for. An error is reported in one
 sentence; its traceback goes to the server's log.
 """
@@ -12,7 +12,6 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,7 +26,6 @@ from rarewords.models import shown_name
 LOG = logging.getLogger("rarewords.serve")
 _MOST_BYTES = 64_000
 _SECONDS_TO_SEND = 15
-_MOST_VISITORS = 64
 _MOST_WAITING = 16
 _PAGES = {
     "/": ("page.html", "text/html; charset=utf-8"),
@@ -56,14 +54,14 @@ class Server(ThreadingHTTPServer):
     """The page, the sample words, and the answers about a word."""
 
     daemon_threads = True
-    request_queue_size = _MOST_VISITORS
+    request_queue_size = 64
 
     def __init__(self, study: Study, *, host: str = "127.0.0.1", port: int = 8765) -> None:
         if not _is_loopback(host):
             raise InputError(f"{host} is not a loopback address; serve answers this machine only (127.0.0.1)")
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.study = study
-        self.visitors, self.waiting = (threading.BoundedSemaphore(n) for n in (_MOST_VISITORS, _MOST_WAITING))
+        self.waiting = threading.BoundedSemaphore(_MOST_WAITING)
         self.turns = ThreadPoolExecutor(1)  # its queue keeps the order
         self.pages = {
             path: ((files("rarewords") / "assets" / "app" / name).read_bytes(), kind)
@@ -77,24 +75,6 @@ class Server(ThreadingHTTPServer):
             raise InputError(
                 f"port {port} cannot be used: {error.strerror}; choose another with --port"
             ) from None
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a visitor in a thread of their own, or turn them away if there are too many."""
-        if self.visitors.acquire(blocking=False):
-            super().process_request(request, client_address)
-            return
-        with suppress(OSError):
-            request.sendall(
-                b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n"
-            )
-        self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a visitor, then free their place."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self.visitors.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class's
         """Log a fault; a connection that broke off is none."""
@@ -117,10 +97,9 @@ class _Handler(BaseHTTPRequestHandler):
     server: Server
     server_version, sys_version = "rarewords", ""
     protocol_version = default_request_version = "HTTP/1.1"
-    timeout = _SECONDS_TO_SEND
 
     def handle_one_request(self) -> None:
-        # The socket's own timeout begins again with every byte that comes.
+        # A timeout of the socket would begin again with every byte that comes.
         self._deadline = threading.Timer(_SECONDS_TO_SEND, self._drop)
         self._deadline.daemon = True
         self._deadline.start()
@@ -134,12 +113,18 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
 
     def do_GET(self) -> None:
-        self._answer(self._get)
+        try:
+            self._check_host()
+            body, kind = self._post() if self.command == "POST" else self._get()
+        except InputError as error:
+            self.send_error(getattr(error, "status", 400), str(error))
+        except Exception:
+            LOG.exception("while answering %s %s", self.command, self.path)
+            self.send_error(500, "internal error; see the server's log")
+        else:
+            self._send(200, body, kind)
 
-    do_HEAD = do_GET  # noqa: N815 - a name of the base class
-
-    def do_POST(self) -> None:
-        self._answer(self._post)
+    do_HEAD = do_POST = do_GET  # noqa: N815 - names of the base class
 
     def _get(self) -> tuple[bytes, str]:
         path = self.path.split("?", 1)[0]
@@ -176,26 +161,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.waiting.release()
         return json.dumps(answer).encode(), "application/json"
 
-    def _answer(self, make: Callable[[], tuple[bytes, str]]) -> None:
-        status = 200
-        try:
-            self._check_host()
-            body, kind = make()
-        except InputError as error:
-            status, body, kind = getattr(error, "status", 400), _error(str(error)), "application/json"
-        except TimeoutError:
-            self.close_connection = True
-            return
-        except Exception:
-            LOG.exception("while answering %s %s", self.command, self.path)
-            status, kind = 500, "application/json"
-            body = _error("internal error; see the server's log")
-        if status != 200:
-            self.close_connection = True  # a body may be left unread
-        try:
-            self._send(status, body, kind)
-        except (BrokenPipeError, ConnectionResetError):
-            self.close_connection = True  # the visitor has gone
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
+        """Report a mistake in one sentence and hang up, since a body may be left unread."""
+        self.close_connection = True
+        text = message or "this cannot be answered"
+        self._send(code, json.dumps({"error": text}).encode(), "application/json")
 
     def _send(self, status: int, body: bytes, kind: str) -> None:
         self.send_response(status)
@@ -218,17 +188,8 @@ class _Handler(BaseHTTPRequestHandler):
         if origin is not None and origin.lower().removeprefix("http://") not in allowed:
             raise _RefusedError(403, "requests must come from this page")
 
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        """Answer what cannot be understood in the same way as the rest."""
-        self.close_connection = True
-        self._send(code, _error(message or "this cannot be answered"), "application/json")
-
     def log_message(self, format: str, *arguments: Any) -> None:
         LOG.info(format, *arguments)
-
-
-def _error(text: str) -> bytes:
-    return json.dumps({"error": text}).encode()
 
 
 def _is_loopback(host: str) -> bool:
