@@ -112,7 +112,7 @@ def cell(results: dict[str, ProbeResult], key: str, relation: str, band: str) ->
         return short(found.mrr.mean)
     chosen = results["pieces"].chosen(relation, band)
     difference = compare_values(results[key].reciprocal[chosen], results["pieces"].reciprocal[chosen])
-    star = "*" if difference.significant() else ""
+    star = "*" if difference.direction else ""
     ratio = f" ({found.mrr.mean / pieces.mrr.mean:.2f})" if pieces.mrr.mean else ""
     return f"{short(found.mrr.mean)}{star}{ratio}"
 

@@ -20,7 +20,7 @@ def test_a_part_by_itself_writes_its_report(store, tmp_path, monkeypatch):
     assert "rarewords reproduce heatmap --model default --corpus store --out out --quick" in text
     assert str(tmp_path) not in text  # a report is read elsewhere
     settings = json.loads((out / "settings.json").read_text())
-    assert settings["settings"]["sample"]["name"] == "small"
+    assert settings["settings"]["name"] == "small"
     again = rarewords("-q", "reproduce", "heatmap", "--json", *options)
     found = json.loads(again.stdout)
     assert set(found["results"]) == {"heatmap"}

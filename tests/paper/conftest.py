@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rarewords.paper.run import reproduce
-from rarewords.paper.settings import QUICK, ReproduceSettings
+from rarewords.paper.settings import QUICK
 
 # As small as it goes: the suite runs it more than once.
 SMALL = replace(
@@ -26,7 +26,7 @@ SMALL = replace(
 
 @pytest.fixture(scope="session")
 def settings():
-    return ReproduceSettings(replace(SMALL, seeds=2))
+    return replace(SMALL, seeds=2)
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,6 @@
 """Verdicts and tests of the paper's conclusions."""
 
-import pytest
-
-from rarewords.paper.part import Check, Claim, SignTest, counted, p_text
+from rarewords.paper.part import Check, Claim, counted, p_text
 
 
 def _claim(*holds):
@@ -19,16 +17,6 @@ def test_a_claim_is_seen_if_every_check_holds_and_in_part_if_some_do():
         "1 of 2 hold; not check 1",
         "check 0",
         "no entries to test it on",
-    ]
-
-
-def test_a_sign_test_needs_significance_and_the_right_direction():
-    assert SignTest(8, 2).p == pytest.approx(0.109375)
-    assert [SignTest(*one).better for one in ((8, 2), (20, 2), (2, 20), (0, 0))] == [
-        False,
-        True,
-        False,
-        False,
     ]
 
 

@@ -1,11 +1,14 @@
 """The development measure of one-token approximation."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from rarewords import InputError
 from rarewords.ota.settings import OtaSettings
-from rarewords.paper.parts.ota import marks_up_to, measure, nearer, one_piece_words
+from rarewords.paper.parts import ota
+from rarewords.paper.parts.ota import OtaPart, marks_up_to, measure, one_piece_words
 
 
 def test_the_choice_of_words_depends_on_the_seed_alone(lm):
@@ -36,6 +39,10 @@ def test_the_start_does_not_know_the_answer(lm):
     assert means[-1] > 0.1
 
 
-def test_words_are_counted_for_the_nearer_curve():
-    test = nearer(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.2, 0.1, 0.4, 0.4]))
-    assert (test.wins, test.losses) == (2, 1)
+def test_words_are_counted_for_the_nearer_curve(lm, settings, tmp_path, monkeypatch):
+    curves = {"static": [[1, 1, 1, 1], [0.2, 0.1, 0.4, 0.4]], "random": [[1, 1, 1, 1], [0.1, 0.2, 0.3, 0.4]]}
+    monkeypatch.setattr(ota, "_distances", lambda _, frame, __: np.array(curves[frame]))
+    part = OtaPart.run(SimpleNamespace(lm=lm, settings=settings), tmp_path)
+    for test in (part.random_nearer[1], part.at_best):
+        assert (test.wins, test.losses) == (2, 1)
+    assert (part.risen.wins, part.risen.losses) == (0, 0)  # the last mark is the best

@@ -5,10 +5,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 
 from rarewords.files import from_json, to_json
-from rarewords.paper.part import OverSeeds
+from rarewords.paper.part import cell_text, change
+from rarewords.probe.compare import Comparison, compare
 from rarewords.probe.result import ProbeResult
 
 
@@ -29,31 +29,28 @@ def result(ranks, label="one", relations=None, counts=None):
 
 
 def test_seeds_are_averaged_entry_by_entry():
-    compared = OverSeeds.of([[result([4] * 20)], [result([1] * 20, "AM"), result([2] * 20, "AM")]])
-    cell = compared.mean.cell("all", "rare")
-    assert cell.cells[1].mrr.mean == pytest.approx(0.75)
-    assert compared.mean.labels == ("one", "AM")
-    assert compared.cell(0) == ".250"
-    assert compared.cell(1) == ".750\\* ± .354"
-    assert compared.cell(1, "corruption") == "–"
-    assert "Means of 2 seeds" in compared.about
-    assert "One seed" in OverSeeds.of([[result([4] * 4)], [result([4] * 4)]]).about
+    compared = compare([result([4] * 20), [result([1] * 20, "AM"), result([2] * 20, "AM")]])
+    assert cell_text(compared, 0) == ".250"
+    assert cell_text(compared, 1) == ".750\\* ± .354"
+    assert cell_text(compared, 1, "corruption") == "–"
+    assert "Means of 2 seeds" in compared.about_seeds
+    assert "One seed" in compare([result([4] * 4), result([4] * 4)]).about_seeds
 
 
 def test_a_change_must_be_significant_and_the_same_in_every_seed():
     pieces, better, worse = result([4] * 20), result([1] * 20), result([9] * 20)
-    agree = OverSeeds.of([[pieces], [better, better]]).change()
+    agree = change(compare([pieces, [better, better]]))
     assert agree.holds
     assert agree.text == "all: .250 → 1.000 (+.750, p < .001, n = 20, 2 of 2 seeds)"
-    split = OverSeeds.of([[pieces], [better, worse]]).change()  # better in the mean, but not in both
+    split = change(compare([pieces, [better, worse]]))  # better in the mean, but not in both
     assert not split.holds
     assert "1 of 2 seeds" in split.text
-    assert not OverSeeds.of([[result([4] * 4)], [result([1] * 4)]]).change().holds  # too few entries
-    single = OverSeeds.of([[pieces], [worse]])
-    assert not single.change().holds
-    assert single.change(better=False).holds
-    assert "one seed" in single.change().text
-    still = OverSeeds.of([[pieces], [worse, pieces]]).change(better=False)  # worse in one, equal in the other
+    assert not change(compare([result([4] * 4), result([1] * 4)])).holds  # too few entries
+    single = compare([pieces, worse])
+    assert not change(single).holds
+    assert change(single, better=False).holds
+    assert "one seed" in change(single).text
+    still = change(compare([pieces, [worse, pieces]]), better=False)  # worse in one, equal in the other
     assert "1 of 2 seeds" in still.text
     assert not still.holds
 
@@ -80,5 +77,5 @@ def test_results_come_back_from_json_as_they_were():
     assert list(found.named) == ["rare", "all"]
     assert math.isnan(from_json(Inner, to_json(Inner(math.nan))).value)
     assert to_json(Inner(math.nan)) == {"value": None}
-    compared = OverSeeds.of([[result([4, 3])], [result([1, 2])]])
-    assert to_json(from_json(OverSeeds, to_json(compared))) == to_json(compared)
+    compared = compare([result([4, 3]), result([1, 2])])
+    assert to_json(from_json(Comparison, to_json(compared))) == to_json(compared)

@@ -18,7 +18,7 @@ from rarewords.paper.parts.examples import ExamplesPart
 from rarewords.paper.run import PARTS, check_parts, reproduce
 from rarewords.paper.settings import CONFIGURATIONS, sample_dataset
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
-from rarewords.probe.result import ProbeResult
+from rarewords.probe.result import METRICS, ProbeResult
 from rarewords.stages import Stages
 from tests.architectures import small_model
 
@@ -38,30 +38,29 @@ def test_every_part_has_results_of_the_right_shape(done, settings):
     assert np.array(heatmap.cells).shape == (len(heatmap.ranks), len(heatmap.counts))
     ablation = parts["ablation"]
     assert list(ablation.against_am) == list(CONFIGURATIONS)
-    assert all(len(found) == len(settings.sample.epochs) for found in ablation.against_am.values())
+    assert all(len(found) == len(settings.epochs) for found in ablation.against_am.values())
     shares = ablation.context_share
     assert set(shares["no-form"]) == {1.0}
     assert set(shares["no-context"]) == {0.0}
     assert all(0 < share < 1 for share in shares["am"])
     main, beyond = parts["main"], parts["beyond"]
-    assert main.vectors.mean.labels == ("pieces", "AM+context")
-    assert len(main.vectors.seeds) == settings.sample.seeds == 2
-    assert {cell.relation for cell in main.vectors.mean.cells} == {*RELATIONS, "all"}
-    assert beyond.compared.mean.labels == ("pieces", "AM+context", "WordLearner")
+    assert main.vectors.labels == ("pieces", "AM+context")
+    assert [len(runs) for runs in main.vectors["all", "all"].runs["mrr"]] == [1, settings.seeds] == [1, 2]
+    assert {cell.relation for cell in main.vectors.cells} == {*RELATIONS, "all"}
+    assert beyond.compared.labels == ("pieces", "AM+context", "WordLearner")
     # The same entries as in the main table, so the same figures for what both have.
-    for one, other in zip(main.vectors.mean.cells, beyond.compared.mean.cells, strict=True):
-        assert one.cells == other.cells[:2]
+    for one, other in zip(main.vectors.cells, beyond.compared.cells, strict=True):
+        assert all(one.measures[metric] == other.measures[metric][:2] for metric in METRICS)
     queries = parts["examples"].queries
     assert [one.word for one in queries] == [one[0] for one in published.EXAMPLES]
     assert all(list(one.ours) == ["pieces", "AM+context, seed 0", "AM+context, seed 1"] for one in queries)
 
 
 def test_seeds_differ_and_their_mean_is_shown(done):
-    main = done[1].parts["main"].vectors
-    by_seed = [seed.cell().cells[1].mrr.mean for seed in main.seeds]
+    found = done[1].parts["main"].vectors["all", "all"]
+    pieces, by_seed = found.runs["mrr"]
     assert by_seed[0] != by_seed[1]
-    assert main.mean.cell().cells[1].mrr.mean == pytest.approx(np.mean(by_seed))
-    assert [seed.cell().cells[0] for seed in main.seeds] == [main.mean.cell().cells[0]] * 2
+    assert [one.mean for one in found.measures["mrr"]] == pytest.approx([*pieces, np.mean(by_seed)])
 
 
 def test_the_mixture_takes_each_entry_from_one_of_the_two(done):
@@ -107,7 +106,7 @@ def test_conclusions_follow_from_the_results(done):
     assert all(claim.published and claim.test for claim in claims.values())
     ota = done[1].parts["ota"]
     claim = claims["The difference between the two at their best is significant."]
-    assert (claim.verdict == "seen") == ota.at_best.better
+    assert (claim.verdict == "seen") == (ota.at_best.direction > 0)
 
 
 def test_a_second_run_gives_the_same_tables_and_reuses_stages(done, lm, store, settings, tmp_path):
@@ -169,7 +168,7 @@ def test_words_that_cannot_be_approximated_are_not_missing(lm, store, settings, 
 
 def test_examples_show_pieces_as_text_for_any_tokenizer(settings):
     roberta = LanguageModel(*small_model("roberta"))
-    trained = SimpleNamespace(vectors={settings.sample.epochs[-1]: {}})
+    trained = SimpleNamespace(vectors={settings.epochs[-1]: {}})
     experiment = SimpleNamespace(
         lm=roberta,
         settings=settings,
@@ -256,5 +255,5 @@ def test_several_processes_make_the_same_results(done, lm, store, settings, tmp_
     assert to_json(found.parts["main"]) == to_json(done[1].parts["main"])
     # Each training was made once, and by the workers: the parts only found it.
     report = (tmp_path / "report.md").read_text("utf-8")
-    assert len(list(tmp_path.glob("stages/training-am+context-*"))) == settings.sample.seeds
+    assert len(list(tmp_path.glob("stages/training-am+context-*"))) == settings.seeds
     assert "Training AM+context, seed 1" in report

@@ -6,49 +6,48 @@ from dataclasses import replace
 import pytest
 
 from rarewords import InputError
-from rarewords.paper.settings import CONFIGURATIONS, QUICK, ReproduceSettings, Sample, sample_dataset
+from rarewords.paper.settings import CONFIGURATIONS, QUICK, ReproduceSettings, sample_dataset
 from rarewords.probe.dataset import Dataset, FrequencyBounds
 
 
 def test_the_default_is_the_papers_experiment_with_three_seeds():
-    full = ReproduceSettings.sized()
-    assert full == ReproduceSettings()
-    assert full.sample.whole
+    full = ReproduceSettings()
+    assert full.whole
     assert full.training_seeds == (0, 1, 2)
     assert (full.ota().frame, full.ota().start, full.ota().steps) == ("masked", "mean", 300)
     assert (full.curve("static").frame, full.curve("random").steps) == ("static", 5000)
     am, context = full.mimic("am", 3), full.mimic("am+context", 3)
     assert (am.epochs, am.seed, am.min_count, am.copies_max) == (10, 3, 100, 5)
     assert (context.contexts_min, context.ngram_dropout) == (8, 0.1)
-    assert full.sample.epochs == (5, 10)
-    assert (full.sample.curve_words, full.sample.curve_steps) == (1000, 5000)
+    assert full.epochs == (5, 10)
+    assert (full.curve_words, full.curve_steps) == (1000, 5000)
     assert [name for name, one in CONFIGURATIONS.items() if not one.ota] == ["no-ota"]
     assert not full.mimic("no-form", 0).form
     assert not full.mimic("no-context", 0).context
 
 
 def test_a_sample_is_smaller_and_has_one_seed_unless_asked():
-    quick = ReproduceSettings.sized(quick=True, seed=2)
-    assert not quick.sample.whole
+    quick = replace(QUICK, seed=2)
+    assert not quick.whole
     assert quick.training_seeds == (2,)
-    assert ReproduceSettings.sized(quick=True, seeds=3).training_seeds == (0, 1, 2)
-    assert replace(Sample(), seeds=5).whole
+    assert replace(QUICK, seeds=3).training_seeds == (0, 1, 2)
+    assert ReproduceSettings(seeds=5, seed=1).whole
     assert quick.ota().steps < 100
     assert quick.mimic("am", 0).contexts_max == QUICK.contexts
 
 
 def test_sizes_that_make_no_sense_are_refused():
     with pytest.raises(InputError, match="curve_words must be at least 1, not 0"):
-        Sample(curve_words=0)
+        ReproduceSettings(curve_words=0)
     with pytest.raises(InputError, match="must increase"):
-        Sample(epochs=(5, 5))
+        ReproduceSettings(epochs=(5, 5))
     with pytest.raises(InputError, match="seed must be at least 0"):
         ReproduceSettings(seed=-1)
 
 
 def test_a_sample_keeps_a_share_of_every_cell():
     whole, bounds = Dataset.load(), FrequencyBounds()
-    settings = ReproduceSettings(Sample(dev_entries=300, test_entries=600))
+    settings = ReproduceSettings(dev_entries=300, test_entries=600)
     sample = sample_dataset(whole, settings)
     cells = Counter((entry.subset, entry.relation, bounds.band(entry.count)) for entry in sample)
     everything = Counter((entry.subset, entry.relation, bounds.band(entry.count)) for entry in whole)

@@ -32,12 +32,26 @@ def test_comparison_marks_the_best_and_the_significant():
     assert comparison.cell("all", "rare") is cell  # the only relation is all of them
     assert cell.best("mrr") == {1}
     assert cell.differences["mrr"][0].wins == 10
-    assert cell.differences["mrr"][0].significant()
+    assert cell.differences["mrr"][0].direction == 1
     assert cell.differences["mrr"][0].p_value == pytest.approx(2 / 1024)
+    assert compare([better, worse])["hypernym", "rare"].differences["mrr"][0].direction == -1
+
+
+def test_runs_are_averaged_entry_by_entry():
+    comparison = compare([made([4] * 4), [made([1, 1, 0, 0], label="b"), made([2, 0, 2, 0], label="b")]])
+    cell = comparison["all", "rare"]
+    assert comparison.labels == ("a", "b")
+    assert [one.mean for one in cell.measures["mrr"]] == [0.25, 0.375]
+    assert cell.runs["mrr"] == ((0.25,), (0.5, 0.25))
+    difference = cell.differences["mrr"][0]
+    assert (difference.wins, difference.losses) == (2, 1)  # .75, .5, .25 and 0 against .25
+    assert "Means of 2 seeds" in comparison.about_seeds
+    with pytest.raises(KeyError):
+        comparison["all", "frequent"]
 
 
 def test_json_is_plain_numbers():
-    comparison = compare([made([0, 1]), made([1, 1], label="b")], samples=10)
+    comparison = compare([made([0, 1]), made([1, 1], label="b")])
     stored = json.loads(json.dumps(comparison.as_json(), allow_nan=False))
     assert stored["results"] == ["a", "b"]
     (rare, every) = stored["cells"]
@@ -47,7 +61,7 @@ def test_json_is_plain_numbers():
 
 
 def test_a_cell_of_one_entry_has_no_error_but_valid_json():
-    stored = compare([made([1]), made([2], label="b")], samples=10).as_json()
+    stored = compare([made([1]), made([2], label="b")]).as_json()
     assert json.dumps(stored, allow_nan=False)
 
 

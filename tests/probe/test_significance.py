@@ -39,4 +39,12 @@ def test_ties_do_not_count():
     assert difference.p_value == pytest.approx(2 * 5 / 16)
     assert difference.mean == pytest.approx((0.5 + 0.3 + 0.1 - 0.1) / 5)
     assert difference.low <= difference.mean <= difference.high
-    assert not difference.significant()
+    assert difference.direction == 0
+
+
+def test_a_direction_needs_significance():
+    ranks = np.concatenate([np.ones(20), np.zeros(2)])
+    assert [compare_values(*pair).direction for pair in ((ranks, 1 - ranks), (1 - ranks, ranks))] == [1, -1]
+    few = ranks[-10:]  # eight against two
+    assert compare_values(few, 1 - few).p_value == pytest.approx(0.109375)
+    assert compare_values(few, 1 - few).direction == 0

@@ -26,7 +26,7 @@ def test_tables():
     cell = results[0].cell("hypernym", "frequent")
     (row,) = [line for line in table.splitlines() if "hypernym" in line and "frequent" in line]
     assert f"{figure(cell.mrr.mean)} ± {figure(cell.mrr.error)}" in row
-    comparison = compare(results, samples=100)
+    comparison = compare(results)
     shown = comparison_table(comparison)
     rows = [line for line in shown.splitlines() if line.startswith("| hypernym")]
     assert len(rows) == 2

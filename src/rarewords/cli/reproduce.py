@@ -1,12 +1,12 @@
 """``rarewords reproduce``: the paper's experiments on any model, with a report."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import rarewords  # its names load torch when they are used, which takes seconds
 from rarewords.cli import options
 from rarewords.files import to_json
-from rarewords.paper.settings import ReproduceSettings
 from rarewords.probe.dataset import Dataset
 from rarewords.vectors import open_vectors
 
@@ -36,10 +36,12 @@ def reproduce(
     from rarewords.paper.part import counted
     from rarewords.paper.run import check_parts
     from rarewords.paper.run import reproduce as run
+    from rarewords.paper.settings import QUICK, ReproduceSettings
 
     asked = parts or ["all"]
     check_parts(asked)
-    settings = ReproduceSettings.sized(quick=quick, seed=seed, seeds=seeds)
+    size = QUICK if quick else ReproduceSettings()
+    settings = replace(size, seed=seed, seeds=size.seeds if seeds is None else seeds)
     store, dataset = rarewords.Store.open(corpus), Dataset.load(data)
     ready = open_vectors(targets) if targets is not None else None
     # The command is shown in the report, which is read elsewhere: files by their names, defaults left out.

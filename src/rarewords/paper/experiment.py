@@ -136,13 +136,13 @@ class Experiment:
     @cached_property
     def frequent(self) -> list[str]:
         """The words of the store that are frequent enough to learn from."""
-        return list(self.store.counts(self.settings.sample.min_count)[0])
+        return list(self.store.counts(self.settings.min_count)[0])
 
     @cached_property
     def training_targets(self) -> list[str]:
         """Those of them that have several pieces and are approximated."""
         several = self._several_pieces(self.frequent)
-        most = self.settings.sample.targets
+        most = self.settings.targets
         if most is None or most >= len(several):
             return several
         return sorted(several, key=lambda word: order_key(word, self.settings.seed))[:most]
@@ -152,7 +152,7 @@ class Experiment:
         """The contexts of training words and shown words, read from the store once per run."""
         words = list(dict.fromkeys([*self.frequent, *self.shown_words]))
         with self.stages.timed("Reading contexts from the store"):
-            return PreparedContexts(self.store, words, self.settings.sample.contexts)
+            return PreparedContexts(self.store, words, self.settings.contexts)
 
     @cached_property
     def approximations(self) -> WordVectors:
@@ -205,14 +205,14 @@ class Experiment:
     def training(self, configuration: str, seed: int) -> Training:
         """A configuration of attentive mimicking, trained, and its vectors at the measured epochs."""
         chosen, settings = CONFIGURATIONS[configuration], self.settings.mimic(configuration, seed)
-        epochs, targets = self.settings.sample.epochs, None
+        epochs, targets = self.settings.epochs, None
         if chosen.ota:
             known = [word for word in self.training_targets if word in self.approximations]
             targets = self.approximations.subset(known)
         recipe = {
             **self.identity,
             "settings": asdict(settings),
-            "contexts": self.settings.sample.contexts,
+            "contexts": self.settings.contexts,
             "epochs": list(epochs),
             "targets": None if targets is None else targets.key,
         }
@@ -240,7 +240,7 @@ class Experiment:
 
     def facts(self) -> Facts:
         """The sizes of model, corpus, data set and training set."""
-        lm, size, keywords, bounds = self.lm, self.settings.sample, self.keywords(), FrequencyBounds()
+        lm, size, keywords, bounds = self.lm, self.settings, self.keywords(), FrequencyBounds()
         counts = dict(zip(*self.store.counts(), strict=True))
         kept = size.contexts or self.store.settings.contexts
         contexts: dict[str, list[int]] = {band: [] for band in BANDS}

@@ -4,7 +4,7 @@ import tomllib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from statistics import stdev
@@ -14,12 +14,10 @@ import numpy as np
 
 from rarewords.paper.experiment import Experiment, Facts
 from rarewords.paper.published import CLAIMS
-from rarewords.probe.compare import ComparedCell, Comparison, Difference, binomial_test, compare
-from rarewords.probe.result import ProbeResult
+from rarewords.probe.compare import Comparison
 from rarewords.report.tables import figure, markdown_table, relation_title, signed
 
 SEEN, IN_PART, NOT_SEEN, UNTESTED = VERDICTS = ("seen", "seen in part", "not seen", "not tested")
-LEVEL = 0.05
 EMPTY = "–"
 _TEXTS: dict[str, Any] = tomllib.loads((files("rarewords") / "paper" / "report.toml").read_text("utf-8"))
 
@@ -70,24 +68,6 @@ class Claim:
         return f"{held}; not {failed[0]}" if failed else f"{held}, for example {self.checks[0].text}"
 
 
-@dataclass(frozen=True)
-class SignTest:
-    """How often one of two results is better, item by item."""
-
-    wins: int
-    losses: int
-
-    @property
-    def p(self) -> float:
-        """The p-value of the two-sided binomial test."""
-        return binomial_test(self.wins, self.wins + self.losses)
-
-    @property
-    def better(self) -> bool:
-        """Whether the first result is significantly better."""
-        return self.wins > self.losses and self.p < LEVEL
-
-
 def p_text(p: float) -> str:
     """A p-value for a reader: ``0.0123 -> 'p = .012'``."""
     return "p < .001" if p < 0.001 else f"p = {figure(p)}"
@@ -134,80 +114,33 @@ class Part(ABC):
         return ()
 
 
-@dataclass(frozen=True)
-class OverSeeds:
-    """Methods against the first of them: as means over seeds, and for each seed by itself."""
-
-    mean: Comparison
-    seeds: tuple[Comparison, ...]
-
-    @classmethod
-    def of(cls, methods: Sequence[Sequence[ProbeResult]]) -> Self:
-        """Compare methods that have one result per seed, or one result for all seeds."""
-        number = max(len(runs) for runs in methods)
-        by_seed = [[runs[min(seed, len(runs) - 1)] for runs in methods] for seed in range(number)]
-        mean = compare([_Mean.of(runs) for runs in methods])
-        return cls(mean, tuple(compare(results, samples=1) for results in by_seed))  # no intervals are shown
-
-    @property
-    def about(self) -> str:
-        """What the reader has to know about the seeds."""
-        number = len(self.seeds)
-        return f"Means of {number} seeds ± their standard deviation." if number > 1 else "**One seed.**"
-
-    def cell(self, method: int, relation: str = "all", band: str = "all", metric: str = "mrr") -> str:
-        """Mean and spread over seeds, with ``*`` if the difference from the first method is significant."""
-        found = self.mean.cell(relation, band)
-        if found is None:
-            return EMPTY
-        text = figure(getattr(found.cells[method], metric).mean)
-        star = "\\*" if method and found.differences[metric][method - 1].significant() else ""
-        cells = [cell_of(seed, relation, band).cells[method] for seed in self.seeds]
-        spread = [getattr(cell, metric).mean for cell in cells]
-        return text + star + (f" ± {figure(stdev(spread))}" if len(set(spread)) > 1 else "")
-
-    def difference(self, relation: str = "all", band: str = "all") -> Difference:
-        """How the last method differs from the first in MRR."""
-        return cell_of(self.mean, relation, band).differences["mrr"][-1]
-
-    def change(
-        self, relation: str = "all", band: str = "all", *, better: bool = True, name: str = ""
-    ) -> Check:
-        """Whether the last method is significantly better (or worse) than the first, in every seed."""
-        first, *_, last = cell_of(self.mean, relation, band).cells
-        found = self.difference(relation, band)
-        gains = [cell_of(seed, relation, band).differences["mrr"][-1].mean for seed in self.seeds]
-        sign = 1 if better else -1
-        agree = sum(sign * gain > 0 for gain in gains)
-        seeds = f"{agree} of {len(gains)} seeds" if len(gains) > 1 else "one seed"
-        won = sign * (found.wins - found.losses) > 0
-        return Check(
-            f"{name or relation_title(relation)}: {figure(first.mrr.mean)} → {figure(last.mrr.mean)} "
-            f"({signed(found.mean)}, {p_text(found.p_value)}, n = {first.entries:,}, {seeds})",
-            agree == len(gains) and won and found.significant(),
-        )
+def cell_text(
+    compared: Comparison, method: int, relation: str = "all", band: str = "all", metric: str = "mrr"
+) -> str:
+    """Mean and spread over seeds, with ``*`` if the difference from the first method is significant."""
+    found = compared.cell(relation, band)
+    if found is None:
+        return EMPTY
+    text = figure(found.measures[metric][method].mean)
+    star = "\\*" if method and found.differences[metric][method - 1].direction else ""
+    runs = found.runs[metric][method]
+    return text + star + (f" ± {figure(stdev(runs))}" if len(set(runs)) > 1 else "")
 
 
-def cell_of(comparison: Comparison, relation: str, band: str) -> ComparedCell:
-    """A cell that is known to have entries."""
-    cell = comparison.cell(relation, band)
-    assert cell is not None
-    return cell
-
-
-@dataclass(frozen=True, eq=False)
-class _Mean(ProbeResult):
-    """The mean of several runs, entry by entry; ranks and hits are those of the first."""
-
-    runs: Sequence[ProbeResult] = ()
-
-    @classmethod
-    def of(cls, runs: Sequence[ProbeResult]) -> Self:
-        return cls(**{field.name: getattr(runs[0], field.name) for field in fields(ProbeResult)}, runs=runs)
-
-    def values(self, metric: str) -> np.ndarray:
-        mean: np.ndarray = np.mean([run.values(metric) for run in self.runs], axis=0)
-        return mean
+def change(
+    compared: Comparison, relation: str = "all", band: str = "all", *, better: bool = True, name: str = ""
+) -> Check:
+    """Whether the last method is significantly better (or worse) than the first, in every seed."""
+    cell, sign = compared[relation, band], 1 if better else -1
+    found, (first, *_, last) = cell.differences["mrr"][-1], cell.measures["mrr"]
+    gains = sign * np.subtract(cell.runs["mrr"][-1], cell.runs["mrr"][0])
+    agree = int((gains > 0).sum())
+    seeds = f"{agree} of {len(gains)} seeds" if len(gains) > 1 else "one seed"
+    return Check(
+        f"{name or relation_title(relation)}: {figure(first.mean)} → {figure(last.mean)} "
+        f"({signed(found.mean)}, {p_text(found.p_value)}, n = {cell.entries:,}, {seeds})",
+        agree == len(gains) and found.direction == sign,
+    )
 
 
 def paragraphs(*blocks: str) -> str:

@@ -98,7 +98,7 @@ def page(text: str, folder: Path) -> str:
 
 
 def _summary(done: Reproduction) -> str:
-    facts, size = done.facts, done.settings.sample
+    facts, size = done.facts, done.settings
     lines = [f"# {TITLE}\n"]
     if not size.whole:
         lines.append(
@@ -135,7 +135,7 @@ def _section(done: Reproduction, part: Part) -> str:
 
 
 def _inputs(done: Reproduction) -> str:
-    facts, size = done.facts, done.settings.sample
+    facts, size = done.facts, done.settings
     several = f"{facts.training_one_piece:,} of one piece, {facts.training_several:,} of several"
     rows = [
         ["model", f"{facts.model}, {facts.layers} × {facts.hidden}", "BERT-base 12 × 768, large 24 × 1024"],

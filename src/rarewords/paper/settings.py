@@ -1,8 +1,7 @@
 """How much of the paper's experiments is run, and with which seeds."""
 
 import hashlib
-from dataclasses import asdict, dataclass, field, replace
-from typing import Self
+from dataclasses import asdict, dataclass, replace
 
 from rarewords.errors import InputError
 from rarewords.mimic.settings import MimicSettings, preset
@@ -29,9 +28,10 @@ CONFIGURATIONS = {
 
 
 @dataclass(frozen=True)
-class Sample:
-    """The size of each experiment; the defaults are the paper's.
+class ReproduceSettings:
+    """The size and the seed of the experiments; the default sizes are the paper's.
 
+    :param name: the name of a sample, for the report.
     :param curve_words: number of one-piece words in the development figure of one-token approximation.
     :param curve_steps: number of its steps.
     :param dev_entries: about this many entries of WNLaMPro dev, drawn from every relation and frequency; None
@@ -46,6 +46,7 @@ class Sample:
     :param copies_max: at most this many training instances per word and epoch.
     :param epochs: the epochs after which a training is measured; the last one ends it.
     :param seeds: how often each configuration is trained.
+    :param seed: seed of every random choice; trainings use ``seed``, ``seed + 1`` …
     """
 
     name: str = "full"
@@ -61,21 +62,50 @@ class Sample:
     copies_max: int = 5
     epochs: tuple[int, ...] = (5, 10)
     seeds: int = 3
+    seed: int = 0
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if isinstance(value, int) and value < 1:
-                raise InputError(f"the sample's {name} must be at least 1, not {value}")
+            least = 0 if name == "seed" else 1
+            if isinstance(value, int) and value < least:
+                raise InputError(f"the {name} must be at least {least}, not {value}")
         if not self.epochs or list(self.epochs) != sorted(set(self.epochs)) or self.epochs[0] < 1:
             raise InputError(f"the measured epochs must increase from 1 on, not {self.epochs}")
 
     @property
     def whole(self) -> bool:
-        """Whether the experiments have the paper's size, whatever the number of seeds."""
-        return replace(self, seeds=Sample.seeds) == Sample()
+        """Whether the experiments have the paper's size, whatever the seeds."""
+        return replace(self, seed=0, seeds=ReproduceSettings.seeds) == ReproduceSettings()
+
+    @property
+    def training_seeds(self) -> tuple[int, ...]:
+        """The seeds each configuration is trained with."""
+        return tuple(range(self.seed, self.seed + self.seeds))
+
+    def ota(self) -> OtaSettings:
+        """How words of several pieces are approximated."""
+        return OtaSettings.preset("fast", seed=self.seed, steps=self.ota_steps)
+
+    def curve(self, frame: str) -> OtaSettings:
+        """How the development figure approximates: preset ``paper``, for more steps."""
+        return OtaSettings.preset("paper", frame=frame, steps=self.curve_steps, seed=self.seed)
+
+    def mimic(self, configuration: str, seed: int) -> MimicSettings:
+        """How a configuration is trained."""
+        usual = CONFIGURATIONS[configuration].settings
+        # A sample with few contexts per word has no more of them to draw.
+        most = min(usual.contexts_max, self.contexts or usual.contexts_max)
+        return replace(
+            usual,
+            epochs=self.epochs[-1],
+            min_count=self.min_count,
+            copies_max=self.copies_max,
+            contexts_max=max(usual.contexts_min, most),
+            seed=seed,
+        )
 
 
-QUICK = Sample(
+QUICK = ReproduceSettings(
     "quick",
     curve_words=24,
     curve_steps=300,
@@ -90,65 +120,12 @@ QUICK = Sample(
 )
 
 
-@dataclass(frozen=True)
-class ReproduceSettings:
-    """Everything the tables depend on, besides model, corpus and data set.
-
-    :param sample: the size of the experiments.
-    :param seed: seed of every random choice; trainings use ``seed``, ``seed + 1`` …
-    """
-
-    sample: Sample = field(default_factory=Sample)
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise InputError(f"the seed must be at least 0, not {self.seed}")
-
-    @classmethod
-    def sized(cls, *, quick: bool = False, seed: int = 0, seeds: int | None = None) -> Self:
-        """The paper's sizes, or those of a quick look.
-
-        :param seeds: trainings of each configuration; None takes the sample's own number.
-        """
-        chosen = QUICK if quick else Sample()
-        return cls(chosen if seeds is None else replace(chosen, seeds=seeds), seed)
-
-    @property
-    def training_seeds(self) -> tuple[int, ...]:
-        """The seeds each configuration is trained with."""
-        return tuple(range(self.seed, self.seed + self.sample.seeds))
-
-    def ota(self) -> OtaSettings:
-        """How words of several pieces are approximated."""
-        return OtaSettings.preset("fast", seed=self.seed, steps=self.sample.ota_steps)
-
-    def curve(self, frame: str) -> OtaSettings:
-        """How the development figure approximates: preset ``paper``, for more steps."""
-        return OtaSettings.preset("paper", frame=frame, steps=self.sample.curve_steps, seed=self.seed)
-
-    def mimic(self, configuration: str, seed: int) -> MimicSettings:
-        """How a configuration is trained."""
-        usual, size = CONFIGURATIONS[configuration].settings, self.sample
-        # A sample with few contexts per word has no more of them to draw.
-        most = min(usual.contexts_max, size.contexts or usual.contexts_max)
-        return replace(
-            usual,
-            epochs=size.epochs[-1],
-            min_count=size.min_count,
-            copies_max=size.copies_max,
-            contexts_max=max(usual.contexts_min, most),
-            seed=seed,
-        )
-
-
 def sample_dataset(dataset: Dataset, settings: ReproduceSettings) -> Dataset:
     """A seeded sample of both sets; cells of relation and frequency shrink alike."""
-    size = settings.sample
-    if size.dev_entries is None and size.test_entries is None:
+    if settings.dev_entries is None and settings.test_entries is None:
         return dataset
     bounds, kept = FrequencyBounds(), set()
-    for subset, number in zip(SETS, (size.dev_entries, size.test_entries), strict=True):
+    for subset, number in zip(SETS, (settings.dev_entries, settings.test_entries), strict=True):
         entries = [entry for entry in dataset if entry.subset == subset]
         cells: dict[tuple[str, str], list[Entry]] = {}
         for entry in entries:
@@ -156,7 +133,7 @@ def sample_dataset(dataset: Dataset, settings: ReproduceSettings) -> Dataset:
         for cell in cells.values():
             share = 1.0 if number is None else number / len(entries)
             cell.sort(key=lambda entry: order_key(entry.id, settings.seed))
-            kept |= {entry.id for entry in cell[: max(round(len(cell) * share), size.smallest_cell)]}
+            kept |= {entry.id for entry in cell[: max(round(len(cell) * share), settings.smallest_cell)]}
     chosen = tuple(entry for entry in dataset if entry.id in kept)
     return Dataset(chosen, f"a sample of {len(kept)} of {dataset.name}")
 

@@ -13,8 +13,9 @@ from scipy.special import bdtr
 
 from rarewords.errors import InputError
 from rarewords.probe.dataset import BANDS, RELATIONS
-from rarewords.probe.result import METRICS, Cell, ProbeResult
+from rarewords.probe.result import METRICS, Measure, ProbeResult
 
+LEVEL = 0.05
 _BLOCK = 4_000_000
 
 
@@ -37,19 +38,20 @@ class Difference:
     losses: int
     p_value: float
 
-    def significant(self) -> bool:
-        """Whether the binomial test rejects that the two are equal, at the level of 5 %."""
-        return self.p_value < 0.05
+    @property
+    def direction(self) -> int:
+        """1 if the binomial test finds the result better at the level of 5 %, -1 if worse, otherwise 0."""
+        return int(np.sign(self.wins - self.losses)) if self.p_value < LEVEL else 0
 
 
-def compare_values(result: np.ndarray, baseline: np.ndarray, *, samples: int = 2000) -> Difference:
+def compare_values(result: np.ndarray, baseline: np.ndarray) -> Difference:
     """Compare two results, given one number per entry. *Shape of each:* (entries,)"""
     if result.shape != baseline.shape or result.ndim != 1 or not len(result):
         raise InputError(f"{result.shape} and {baseline.shape} numbers cannot be compared entry by entry")
     difference = result - baseline
     # The values are fractions with small denominators; anything smaller is a rounding error.
     wins, losses = int((difference > 1e-9).sum()), int((difference < -1e-9).sum())
-    low, high = bootstrap_interval(difference, samples=samples)
+    low, high = bootstrap_interval(difference)
     return Difference(float(difference.mean()), low, high, wins, losses, binomial_test(wins, wins + losses))
 
 
@@ -78,18 +80,21 @@ def bootstrap_interval(values: np.ndarray, *, samples: int = 2000) -> tuple[floa
 class ComparedCell:
     """One relation and frequency band in all results.
 
-    :param cells: the metrics of each result.
+    :param measures: for each metric, the mean of each result.
+    :param runs: for each metric and result, the mean of each of its runs.
     :param differences: for each metric, how each result after the first differs from the first.
     """
 
     relation: str
     band: str
-    cells: tuple[Cell, ...]
+    entries: int
+    measures: dict[str, tuple[Measure, ...]]
+    runs: dict[str, tuple[tuple[float, ...], ...]]
     differences: dict[str, tuple[Difference, ...]]
 
     def best(self, metric: str) -> frozenset[int]:
         """The results with the highest mean, rounded to three digits as in the tables."""
-        means = [round(getattr(cell, metric).mean, 3) for cell in self.cells]
+        means = [round(one.mean, 3) for one in self.measures[metric]]
         return frozenset(i for i, mean in enumerate(means) if mean == max(means))
 
 
@@ -106,35 +111,54 @@ class Comparison:
             relation = self.cells[-1].relation  # the only one of a data set with one relation
         return next((one for one in self.cells if (one.relation, one.band) == (relation, band)), None)
 
+    def __getitem__(self, key: tuple[str, str]) -> ComparedCell:
+        """The cell of a relation and a frequency band that is known to have entries."""
+        found = self.cell(*key)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    @property
+    def about_seeds(self) -> str:
+        """What a reader has to know about the runs with several seeds."""
+        number = max(map(len, self.cells[-1].runs["mrr"]))
+        return f"Means of {number} seeds ± their standard deviation." if number > 1 else "**One seed.**"
+
     def as_json(self) -> dict[str, Any]:
         """Plain numbers for ``--json``."""
         cells = []
         for cell in self.cells:
-            about = {"relation": cell.relation, "frequency": cell.band, "entries": cell.cells[0].entries}
-            means = {metric: [getattr(one, metric).mean for one in cell.cells] for metric in METRICS}
+            about = {"relation": cell.relation, "frequency": cell.band, "entries": cell.entries}
+            means = {metric: [one.mean for one in found] for metric, found in cell.measures.items()}
             differences = {metric: list(map(asdict, found)) for metric, found in cell.differences.items()}
             cells.append({**about, **means, "differences": differences})
         return {"results": list(self.labels), "cells": cells}
 
 
-def compare(results: Sequence[ProbeResult], *, samples: int = 2000) -> Comparison:
-    """Compare results on the same entries of the same data set."""
-    check_comparable(results)
-    first = results[0]
+def compare(results: Sequence[ProbeResult | Sequence[ProbeResult]]) -> Comparison:
+    """Compare results on the same entries of the same data set.
+
+    A result may have several runs, such as one for each seed; they are averaged entry by entry.
+    """
+    methods = [[one] if isinstance(one, ProbeResult) else one for one in results]
+    check_comparable([run for runs in methods for run in runs])
+    first = methods[0][0]
     several = len(set(first.relation)) > 1  # with one relation, "all" would repeat it
     cells = []
     for relation in (*RELATIONS, "all") if several else (first.relation[0],):
         for band in (*BANDS, "all"):
             rows = first.chosen(relation, band)
-            found = [cell for result in results if (cell := result.cell(relation, band)) is not None]
-            if not found:
+            if not rows.any():
                 continue
-            differences = {}
+            cell = ComparedCell(relation, band, int(rows.sum()), {}, {}, {})
             for metric in METRICS:
-                baseline, *others = (result.values(metric)[rows] for result in results)
-                differences[metric] = tuple(compare_values(one, baseline, samples=samples) for one in others)
-            cells.append(ComparedCell(relation, band, tuple(found), differences))
-    return Comparison(tuple(result.label for result in results), tuple(cells))
+                found = [np.array([run.values(metric)[rows] for run in runs]) for runs in methods]
+                baseline, *others = means = [runs.mean(axis=0) for runs in found]
+                cell.measures[metric] = tuple(map(Measure.of, means))
+                cell.runs[metric] = tuple(tuple(runs.mean(axis=1).tolist()) for runs in found)
+                cell.differences[metric] = tuple(compare_values(one, baseline) for one in others)
+            cells.append(cell)
+    return Comparison(tuple(runs[0].label for runs in methods), tuple(cells))
 
 
 def check_comparable(results: Sequence[ProbeResult]) -> None:

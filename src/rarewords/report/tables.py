@@ -112,7 +112,7 @@ def signed(value: float) -> str:
 def _compared(cell: ComparedCell | None, metric: str, number: int) -> str:
     if cell is None:
         return "–"
-    text = figure(getattr(cell.cells[number], metric).mean)
-    if number in cell.best(metric) and len(cell.cells) > 1:
+    text = figure(cell.measures[metric][number].mean)
+    if number in cell.best(metric) and len(cell.measures[metric]) > 1:
         text = f"**{text}**"
-    return text + ("*" if number and cell.differences[metric][number - 1].significant() else "")
+    return text + ("*" if number and cell.differences[metric][number - 1].direction else "")

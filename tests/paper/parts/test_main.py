@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from rarewords.paper.part import OverSeeds
 from rarewords.paper.parts.main import THRESHOLDS, MainPart, main_table, mixture, mixture_by_threshold
+from rarewords.probe.compare import compare
 from tests.paper.test_part import result
 
 RELATIONS = ["hypernym", "hypernym", "antonym", "antonym"]
@@ -32,14 +32,8 @@ def test_thresholds_reach_from_never_to_always():
 
 
 def _part(pieces, vectors, mixed):
-    return MainPart(
-        10,
-        OverSeeds.of([[pieces], vectors]),
-        OverSeeds.of([[pieces], mixed]),
-        OverSeeds.of([vectors, mixed]),
-        {},
-        0,
-    )
+    compared = compare([pieces, vectors]), compare([pieces, mixed]), compare([vectors, mixed])
+    return MainPart(10, *compared, {}, 0)
 
 
 def _verdict(part):
@@ -58,7 +52,7 @@ def test_the_best_of_both_must_beat_both():
 
 
 def test_the_papers_rows_stand_below_ours():
-    compared = OverSeeds.of([[result([4, 4], "pieces")], [result([1, 1], "AM")]])
+    compared = compare([result([4, 4], "pieces"), result([1, 1], "AM")])
     lines = [
         [cell.strip() for cell in line.split("|")] for line in main_table(compared, paper=True).splitlines()
     ]

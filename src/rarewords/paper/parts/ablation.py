@@ -9,8 +9,9 @@ from typing import Self
 
 from rarewords.paper import published
 from rarewords.paper.experiment import Experiment, Facts
-from rarewords.paper.part import EMPTY, Check, Claim, OverSeeds, Part, paragraphs, table
+from rarewords.paper.part import EMPTY, Check, Claim, Part, cell_text, change, paragraphs, table
 from rarewords.paper.settings import CONFIGURATIONS
+from rarewords.probe.compare import Comparison, compare
 from rarewords.probe.result import ProbeResult
 from rarewords.report.tables import figure, signed
 
@@ -32,13 +33,13 @@ class AblationPart(Part):
     entries: int
     epochs: tuple[int, ...]
     pieces: float
-    against_am: dict[str, tuple[OverSeeds, ...]]
-    longer: OverSeeds
+    against_am: dict[str, tuple[Comparison, ...]]
+    longer: Comparison
     context_share: dict[str, tuple[float, ...]]
 
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
-        epochs = experiment.settings.sample.epochs
+        epochs = experiment.settings.epochs
         pieces = experiment.pieces.of_set(experiment.dataset, "dev")
         runs: dict[tuple[str, int], list[ProbeResult]] = defaultdict(list)
         shares: dict[str, list[float]] = defaultdict(list)
@@ -56,10 +57,10 @@ class AblationPart(Part):
             epochs,
             pieces.mrr,
             {
-                one: tuple(OverSeeds.of([runs["am", epoch], runs[one, epoch]]) for epoch in epochs)
+                one: tuple(compare([runs["am", epoch], runs[one, epoch]]) for epoch in epochs)
                 for one in CONFIGURATIONS
             },
-            OverSeeds.of([runs["am+context", epoch] for epoch in (epochs[0], epochs[-1])]),
+            compare([runs["am+context", epoch] for epoch in (epochs[0], epochs[-1])]),
             {one: tuple(share) for one, share in shares.items()},
         )
 
@@ -71,8 +72,11 @@ class AblationPart(Part):
             found, paper = self.against_am[configuration], published.ABLATION[configuration]
             row = [about.title]
             for ours, theirs in zip(found, paper, strict=False):
-                row += [ours.cell(1), figure(theirs)]
-            gains = [found[-1].difference().mean, paper[-1] - published.ABLATION["am"][-1]]
+                row += [cell_text(ours, 1), figure(theirs)]
+            gains = [
+                found[-1]["all", "all"].differences["mrr"][0].mean,
+                paper[-1] - published.ABLATION["am"][-1],
+            ]
             row += [EMPTY if configuration == "am" else signed(gain) for gain in gains]
             rows.append([*row, f"{fmean(self.context_share[configuration]):.0%}"])
         return paragraphs(
@@ -87,7 +91,7 @@ class AblationPart(Part):
         return [
             *(Claim.of(one, *self._checks(one, better=False)) for one in ("no-ota", "no-form", "no-context")),
             Claim.of("am+context", *self._checks("am+context", better=True)),
-            Claim.of("longer", self.longer.change(name=longer)),
+            Claim.of("longer", change(self.longer, name=longer)),
             Claim.of(
                 "leaning",
                 Check(f"AM takes {fmean(lean):.0%} from contexts in training", max(lean) < 0.5),
@@ -102,7 +106,7 @@ class AblationPart(Part):
     def _checks(self, configuration: str, *, better: bool) -> tuple[Check, ...]:
         title, found = CONFIGURATIONS[configuration].title, self.against_am[configuration]
         return tuple(
-            one.change(better=better, name=f"AM → {title}, {_after(epoch)}")
+            change(one, better=better, name=f"AM → {title}, {_after(epoch)}")
             for epoch, one in zip(self.epochs, found, strict=True)
         )
 

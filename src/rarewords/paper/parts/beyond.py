@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Self
 
 from rarewords.paper.experiment import Experiment
-from rarewords.paper.part import OverSeeds, Part, paragraphs
+from rarewords.paper.part import Part, paragraphs
 from rarewords.paper.parts.main import CONFIGURATION, LABEL, main_table, probed, trained
+from rarewords.probe.compare import Comparison, compare
 from rarewords.report.tables import difference_table
 from rarewords.vectors import WordVectors
 
@@ -27,8 +28,8 @@ class BeyondPart(Part):
     trains = (CONFIGURATION,)
     beyond = True
 
-    compared: OverSeeds
-    against_am: OverSeeds
+    compared: Comparison
+    against_am: Comparison
     contexts: int
 
     @classmethod
@@ -41,20 +42,20 @@ class BeyondPart(Part):
             for runs in ([experiment.pieces], am, [ours])
         ]
         test[-1][0].save(folder / "beyond-wordlearner.json.gz")
-        contexts = experiment.settings.sample.contexts or experiment.learner.settings.contexts
-        return cls(OverSeeds.of(test), OverSeeds.of(test[1:]), contexts)
+        contexts = experiment.settings.contexts or experiment.learner.settings.contexts
+        return cls(compare(test), compare(test[1:]), contexts)
 
     def markdown(self, _: Path) -> str:
         return paragraphs(
             self.said("text", label=LABEL),
             main_table(self.compared),
             self.said("change", label=LABEL, ours=OURS),
-            difference_table(self.against_am.mean),
+            difference_table(self.against_am),
         )
 
 
 def _vectors(experiment: Experiment) -> WordVectors:
-    words, store, size = experiment.shown_words, experiment.store, experiment.settings.sample
+    words, store, size = experiment.shown_words, experiment.store, experiment.settings
     learner = experiment.learner
     if not size.whole:
         learner = learner.with_settings(pieces_alone=0.0)  # a sample saves time

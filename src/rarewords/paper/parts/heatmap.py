@@ -10,7 +10,8 @@ import numpy as np
 
 from rarewords.paper import published
 from rarewords.paper.experiment import HEAT_MAP_DEPTH, Experiment, Facts
-from rarewords.paper.part import LEVEL, Check, Claim, Part, SignTest, p_text, paragraphs, picture
+from rarewords.paper.part import Check, Claim, Part, p_text, paragraphs, picture
+from rarewords.probe.compare import LEVEL, binomial_test
 from rarewords.report.figures import HeatMap, draw_shares, heat_map
 from rarewords.report.tables import relation_title, signed
 
@@ -58,14 +59,15 @@ class HeatMapPart(HeatMap, Part):
             sure = float(far[drawn].mean())
             text = f"up to {count:,.0f}: most probable ranks {self._interval(best)} (beyond 64 in {sure:.0%})"
             checks.append(Check(text, bool(far[best]) and sure >= _SURE))
-        frequent = cells[:, above].sum(axis=1)
-        test, (rho, p) = SignTest(int(frequent[near].sum()), int(frequent[~near].sum())), self.correlation
-        total = test.wins + test.losses
-        text = f"{test.wins / max(total, 1):.0%} of {total:,} words rank up to 16, {p_text(test.p)}"
+        front, total = int(cells[near][:, above].sum()), int(cells[:, above].sum())
+        p = binomial_test(front, total)
+        text = f"{front / max(total, 1):.0%} of {total:,} words rank up to 16, {p_text(p)}"
+        in_front = Check(text, 2 * front > total and p < LEVEL)
+        rho, p = self.correlation
         trend = Check(f"Spearman's ρ of count and rank is {signed(rho)}, {p_text(p)}", rho < 0 and p < LEVEL)
         return [
             Claim.of("far-back", *checks),
-            Claim.of("in-front", *([Check(text, test.better)] if total else [])),
+            Claim.of("in-front", *([in_front] if total else [])),
             Claim.of("trend", *([] if math.isnan(rho) else [trend])),
         ]
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from rarewords.paper import published
 from rarewords.paper.experiment import Experiment, Facts
-from rarewords.paper.part import EMPTY, Check, Claim, OverSeeds, Part, paragraphs, table
+from rarewords.paper.part import EMPTY, Check, Claim, Part, cell_text, change, paragraphs, table
 from rarewords.paper.settings import CONFIGURATIONS
+from rarewords.probe.compare import Comparison, compare
 from rarewords.probe.dataset import BANDS, RELATIONS
 from rarewords.probe.result import METRICS, ProbeResult
 from rarewords.report.tables import METRIC_TITLES, difference_table, figure, relation_title, signed
@@ -39,9 +40,9 @@ class MainPart(Part):
     trains = (CONFIGURATION,)
 
     epochs: int
-    vectors: OverSeeds
-    mixed: OverSeeds
-    mixed_or_vectors: OverSeeds
+    vectors: Comparison
+    mixed: Comparison
+    mixed_or_vectors: Comparison
     dev: dict[str, tuple[float, ...]]
     without_vector: int
 
@@ -60,10 +61,10 @@ class MainPart(Part):
             one.save(folder / f"main-am+context-{seed}.json.gz")
             mix.save(folder / f"main-mixed-{seed}.json.gz")
         return cls(
-            experiment.settings.sample.epochs[-1],
-            OverSeeds.of([[pieces], vectors]),
-            OverSeeds.of([[pieces], mixed]),
-            OverSeeds.of([vectors, mixed]),
+            experiment.settings.epochs[-1],
+            compare([pieces, vectors]),
+            compare([pieces, mixed]),
+            compare([vectors, mixed]),
             by_threshold,
             sum(word not in made[experiment.settings.seed] for word in experiment.keywords()),
         )
@@ -79,7 +80,7 @@ class MainPart(Part):
             self.said("text", label=LABEL),
             main_table(self.vectors, paper=True),
             self.said("change", label=LABEL),
-            difference_table(self.vectors.mean),
+            difference_table(self.vectors),
             self.said("mixture"),
             table(self.said("table"), header, rows),
             main_table(self.mixed),
@@ -87,15 +88,15 @@ class MainPart(Part):
 
     def claims(self) -> Sequence[Claim]:
         found = self.vectors
-        present = {band: [one for one in RELATIONS if found.mean.cell(one, band)] for band in BANDS}
+        present = {band: [one for one in RELATIONS if found.cell(one, band)] for band in BANDS}
         nouns = ("hypernym", "cohyponym")
         frequent = [one for one in nouns if one in present["frequent"]]
         rarest = [one for one in nouns if {one, "corruption"} <= set(present["rare"])]
         return [
-            Claim.of("rare", *(found.change(one, "rare") for one in present["rare"])),
+            Claim.of("rare", *(change(found, one, "rare") for one in present["rare"])),
             Claim.of("misspelt", *map(self._gains_more, rarest)),
-            Claim.of("medium", *(found.change(one, "medium") for one in present["medium"])),
-            Claim.of("frequent", *(found.change(one, "frequent", better=False) for one in frequent)),
+            Claim.of("medium", *(change(found, one, "medium") for one in present["medium"])),
+            Claim.of("frequent", *(change(found, one, "frequent", better=False) for one in frequent)),
             Claim.of("mixture", *map(self._best_of_both, present["medium"])),
         ]
 
@@ -103,19 +104,20 @@ class MainPart(Part):
         return [self.said("reason", facts=facts)]
 
     def _gains_more(self, relation: str) -> Check:
-        one, other = gains = [self.vectors.difference(name, "rare") for name in ("corruption", relation)]
+        cells = [self.vectors[name, "rare"] for name in ("corruption", relation)]
+        one, other = gains = [cell.differences["mrr"][0] for cell in cells]
         first, second = (f"{signed(one.mean)} ({signed(one.low)} … {signed(one.high)})" for one in gains)
         text = f"corruption {first}, {relation_title(relation)} {second}"
         return Check(text, one.low > max(other.high, 0.0))
 
     def _best_of_both(self, relation: str) -> Check:
-        own, vectors = self.mixed.change(relation), self.mixed_or_vectors.change(relation)
+        own, vectors = (change(one, relation) for one in (self.mixed, self.mixed_or_vectors))
         return Check(f"from pieces, {own.text}; from vectors, {vectors.text}", own.holds and vectors.holds)
 
 
 def trained(experiment: Experiment) -> dict[int, WordVectors]:
     """The vectors of AM+context after its last epoch, by seed."""
-    seeds, epochs = experiment.settings.training_seeds, experiment.settings.sample.epochs
+    seeds, epochs = experiment.settings.training_seeds, experiment.settings.epochs
     return {seed: experiment.training(CONFIGURATION, seed).vectors[epochs[-1]] for seed in seeds}
 
 
@@ -125,15 +127,15 @@ def probed(experiment: Experiment, vectors: Mapping[int, WordVectors]) -> list[P
     return [run.restrict(run.count >= 0, label=LABEL) for run in runs]  # the seed names the stage only
 
 
-def main_table(compared: OverSeeds, *, paper: bool = False) -> str:
+def main_table(compared: Comparison, *, paper: bool = False) -> str:
     """Relations and methods down, frequencies across; with the paper's rows below ours."""
     rows = []
     for relation in (*RELATIONS, "all"):
-        if not any(compared.mean.cell(relation, band) for band in BANDS):
+        if not any(compared.cell(relation, band) for band in BANDS):
             continue
         group = [
-            [label, *(compared.cell(method, relation, band, metric) for band in BANDS for metric in METRICS)]
-            for method, label in enumerate(compared.mean.labels)
+            [label, *(cell_text(compared, method, relation, one, two) for one in BANDS for two in METRICS)]
+            for method, label in enumerate(compared.labels)
         ]
         for model, theirs in published.MAIN.get(relation, {}).items() if paper else ():
             empty = [EMPTY] * (len(BANDS) * len(METRICS) - len(theirs))  # corruptions are rare only

@@ -10,8 +10,8 @@ from typing import Any, Self
 from rarewords.errors import InputError
 from rarewords.paper import published
 from rarewords.paper.experiment import Experiment, Facts
-from rarewords.paper.part import LEVEL, Check, Claim, Part, cell_of, p_text, paragraphs, picture, table
-from rarewords.probe.compare import ComparedCell, Comparison, compare
+from rarewords.paper.part import Check, Claim, Part, p_text, paragraphs, picture, table
+from rarewords.probe.compare import LEVEL, Comparison, compare
 from rarewords.probe.dataset import BANDS, FrequencyBounds
 from rarewords.probe.result import Measure
 from rarewords.report.figures import COLOURS, MARKS, drawn
@@ -55,7 +55,7 @@ class MethodsPart(Part):
                 ours = self._mrr(method, band)
                 row += [f"{figure(ours.mean)} ± {figure(ours.error)}", figure(theirs)]
             rows.append(row)
-        sizes = ", ".join(f"{self._cell(band).cells[0].entries:,} {band}" for band in BANDS)
+        sizes = ", ".join(f"{self.comparison['all', band].entries:,} {band}" for band in BANDS)
         header = ["method", *(f"{band}, {who}" for band in BANDS for who in ("ours", "paper"))]
         return paragraphs(
             self.said("text", sizes=sizes),
@@ -78,11 +78,8 @@ class MethodsPart(Part):
             self.said("ota", facts=facts),
         ]
 
-    def _cell(self, band: str) -> ComparedCell:
-        return cell_of(self.comparison, "all", band)
-
     def _mrr(self, method: str, band: str) -> Measure:
-        return self._cell(band).cells[list(TITLES).index(method)].mrr
+        return self.comparison["all", band].measures["mrr"][list(TITLES).index(method)]
 
     def _rises(self, method: str) -> Check:
         measures = [self._mrr(method, band) for band in BANDS]
@@ -95,7 +92,7 @@ class MethodsPart(Part):
     def _near_the_pieces(self, band: str) -> Check:
         ota, pieces = self._mrr("ota", band).mean, self._mrr("pieces", band).mean
         change = ota / pieces - 1 if pieces else 0.0
-        found = self._cell(band).differences["mrr"][0]  # of the pieces from OTA
+        found = self.comparison["all", band].differences["mrr"][0]  # of the pieces from OTA
         interval = f"{signed(-found.high)} … {signed(-found.low)}"
         shown = f"{change:+.1%}".replace("-", "−")
         text = f"{band}: {figure(ota)} against {figure(pieces)} ({shown}, {interval})"
@@ -104,11 +101,11 @@ class MethodsPart(Part):
     def _above_the_baselines(self, band: str) -> Check:
         best = max(_BASELINES, key=lambda method: self._mrr(method, band).mean)
         ota, mrr = self._mrr("ota", band).mean, self._mrr(best, band).mean
-        found = self._cell(band).differences["mrr"][list(TITLES).index(best) - 1]
+        found = self.comparison["all", band].differences["mrr"][list(TITLES).index(best) - 1]
         times = f"{ota / mrr:.1f} times" if mrr else "above"
         baseline = f"the best baseline ({TITLES[best]} {figure(mrr)})"
         text = f"{band}: {figure(ota)}, {times} {baseline}, {p_text(found.p_value)}"
-        return Check(text, found.losses > found.wins and found.significant())
+        return Check(text, found.direction < 0)
 
     def _draw(self, path: Path) -> None:
         """MRR by frequency, a line for each method: ours left, the paper's right, on one scale."""

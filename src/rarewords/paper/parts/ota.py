@@ -21,7 +21,8 @@ from rarewords.ota.settings import OtaSettings
 from rarewords.ota.solver import Approximator
 from rarewords.paper import published
 from rarewords.paper.experiment import Experiment, Facts, tf32
-from rarewords.paper.part import EMPTY, Check, Claim, Part, SignTest, p_text, paragraphs, picture, table
+from rarewords.paper.part import EMPTY, Check, Claim, Part, p_text, paragraphs, picture, table
+from rarewords.probe.compare import Difference, compare_values
 from rarewords.progress import progress
 from rarewords.report.figures import COLOURS, drawn
 from rarewords.stages import Stages, key_of
@@ -64,11 +65,6 @@ def measure(lm: LanguageModel, words: Sequence[str], settings: OtaSettings, *, l
     return torch.stack(rows).cpu().numpy()
 
 
-def nearer(first: np.ndarray, second: np.ndarray) -> SignTest:
-    """How often each of two sets of distances to the same words is smaller. *Shape of each:* (words,)"""
-    return SignTest(int((first < second).sum()), int((second < first).sum()))
-
-
 FRAMES = ("static", "random")
 _MARKS = (1, 10, 100, 200, 500, 1000, 2000, 3000, 4000, 5000)
 _FEW = 100  # the paper's "a few iterations": its first mark of a hundred
@@ -79,9 +75,9 @@ class OtaPart(Part):
     """The curves of both kinds of contexts.
 
     :param means: the mean distance at each mark, by kind of context.
-    :param random_nearer: how often RANDOM is nearer than STATIC, at each mark.
+    :param random_nearer: how much nearer RANDOM is than STATIC, at each mark.
     :param at_best: the same with each at its best mark.
-    :param risen: how often a word is farther away at the last mark than at RANDOM's best.
+    :param risen: how much farther away words are at the last mark than at RANDOM's best.
     """
 
     name = "ota"
@@ -90,25 +86,25 @@ class OtaPart(Part):
     words: int
     marks: tuple[int, ...]
     means: dict[str, tuple[float, ...]]
-    random_nearer: tuple[SignTest, ...]
-    at_best: SignTest
-    risen: SignTest
+    random_nearer: tuple[Difference, ...]
+    at_best: Difference
+    risen: Difference
 
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
         settings = experiment.settings
-        words = one_piece_words(experiment.lm, settings.sample.curve_words, settings.seed)
+        words = one_piece_words(experiment.lm, settings.curve_words, settings.seed)
         write_json(folder / "ota-words.json", words)
         static, random = curves = [_distances(experiment, frame, words) for frame in FRAMES]
         means = [curve.mean(axis=1) for curve in curves]
         best_static, best_random = (curve[mean.argmin()] for curve, mean in zip(curves, means, strict=True))
         return cls(
             len(words),
-            marks_up_to(settings.sample.curve_steps),
+            marks_up_to(settings.curve_steps),
             {frame: tuple(mean.tolist()) for frame, mean in zip(FRAMES, means, strict=True)},
-            tuple(map(nearer, random, static)),
-            nearer(best_random, best_static),
-            nearer(best_random, random[-1]),
+            tuple(map(compare_values, static, random)),
+            compare_values(best_static, best_random),
+            compare_values(random[-1], best_random),
         )
 
     def markdown(self, figures: Path) -> str:
@@ -127,18 +123,19 @@ class OtaPart(Part):
 
     def claims(self) -> Sequence[Claim]:
         after = [place for place, mark in enumerate(self.marks) if mark >= min(_FEW, self.marks[-1])]
-        won = sum(self.random_nearer[place].better for place in after)
+        won = sum(self.random_nearer[place].direction > 0 for place in after)
         static, random, last, test = self.means["static"], self.means["random"], self.marks[-1], self.at_best
         ahead = f"RANDOM significantly nearer at {won} of {len(after)} marks"
         at_best = (
             f"{min(random):.4f} against {min(static):.4f}; RANDOM nearer for {test.wins:,}, "
-            f"STATIC for {test.losses:,}, {p_text(test.p)}"
+            f"STATIC for {test.losses:,}, {p_text(test.p_value)}"
         )
-        rises = f"{min(random):.4f} at {self._best:,}, {random[-1]:.4f} at {last:,}, {p_text(self.risen.p)}"
+        p = self.risen.p_value
+        rises = f"{min(random):.4f} at {self._best:,}, {random[-1]:.4f} at {last:,}, {p_text(p)}"
         return [
             Claim.of("ota-ahead", Check(ahead, won == len(after))),
-            Claim.of("ota-best", Check(at_best, test.better)),
-            Claim.of("ota-rises", Check(rises, self._best < last and self.risen.better)),
+            Claim.of("ota-best", Check(at_best, test.direction > 0)),
+            Claim.of("ota-rises", Check(rises, self._best < last and self.risen.direction > 0)),
         ]
 
     def reasons(self, facts: Facts) -> Sequence[str]:
