@@ -17,7 +17,7 @@ from rarewords.files import whole_file
 from rarewords.probe.compare import compare
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
 from rarewords.probe.result import ProbeResult
-from rarewords.report.figures import draw_heat_map, draw_methods
+from rarewords.report.figures import draw_heat_map, draw_methods, heat_map
 from rarewords.report.tables import (
     comparison_table,
     difference_table,
@@ -65,7 +65,7 @@ def page(models: dict[str, list[ProbeResult]], folder: Path) -> str:
     ]
     for model, results in models.items():
         name = f"{model}-heatmap"
-        draw_heat_map(results[0], folder / name)
+        draw_heat_map(heat_map(results[0]), folder / name)
         first = results[0]
         parts += [
             f"## {model}\n",

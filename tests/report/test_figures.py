@@ -29,7 +29,7 @@ def test_heat_map_columns_sum_to_one():
 
 
 def test_figures_are_written_the_same_each_time(tmp_path):
-    first = draw_heat_map(made("a"), tmp_path / "heat")
+    first = draw_heat_map(heat_map(made("a")), tmp_path / "heat")
     assert [path.name for path in first] == ["heat.png", "heat.svg"]
     second = draw_methods([made("a"), made("b", 3)], tmp_path / "lines")
     again = draw_methods([made("a"), made("b", 3)], tmp_path / "again")
@@ -39,7 +39,7 @@ def test_figures_are_written_the_same_each_time(tmp_path):
     assert ElementTree.parse(second[1]).getroot().tag.endswith("svg")
     assert [path.read_bytes() for path in second] == [path.read_bytes() for path in again]
     with pytest.raises(InputError, match=r"\.png and \.svg"):
-        draw_heat_map(made("a"), tmp_path / "heat.jpeg")
+        draw_heat_map(heat_map(made("a")), tmp_path / "heat.jpeg")
     with pytest.raises(InputError, match="unknown metric"):
         draw_methods([made("a")], tmp_path / "x", metric="f1")
 
@@ -51,6 +51,6 @@ def test_a_figure_that_fails_is_not_kept_in_memory(tmp_path):
 
 
 def test_a_relation_may_be_named_as_in_the_paper(tmp_path):
-    (short,) = draw_heat_map(made("a"), tmp_path / "short.svg", relation="coh+")
-    (full,) = draw_heat_map(made("a"), tmp_path / "full.svg", relation="cohyponym")
+    (short,) = draw_heat_map(heat_map(made("a"), "coh+"), tmp_path / "short.svg")
+    (full,) = draw_heat_map(heat_map(made("a"), "cohyponym"), tmp_path / "full.svg")
     assert short.read_bytes() == full.read_bytes()

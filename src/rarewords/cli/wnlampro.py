@@ -119,13 +119,13 @@ def figure(
     results: list[Path], out: Path, heatmap: bool = False, metric: str = "mrr", relation: str | None = None
 ) -> None:
     """Draw a metric by frequency, one line per result; or a heat map of ranks."""
-    from rarewords.report.figures import draw_heat_map, draw_methods
+    from rarewords.report.figures import draw_heat_map, draw_methods, heat_map
 
     loaded = [ProbeResult.load(path) for path in results]
     if heatmap and len(loaded) != 1:
         raise InputError(f"a heat map shows one result, not {len(loaded)}")
     if heatmap:
-        written = draw_heat_map(loaded[0], out, relation=relation or "cohyponym")
+        written = draw_heat_map(heat_map(loaded[0], relation or "cohyponym"), out)
     else:
         written = draw_methods(loaded, out, metric=metric, relation=relation or "all")
     for path in written:

@@ -13,7 +13,7 @@ from rarewords.errors import InputError
 from rarewords.files import whole_file
 from rarewords.probe.compare import check_comparable
 from rarewords.probe.dataset import BANDS, relation_name
-from rarewords.probe.result import ProbeResult
+from rarewords.probe.result import Measure, ProbeResult
 from rarewords.report.tables import METRIC_TITLES, relation_title
 
 # Colours of different lightness, which survive a grey printer; one mark for each.
@@ -26,11 +26,13 @@ MARKS = ("o", "^", "s", "D", "v", "P", "X")
 class HeatMap:
     """Ranks by how often the keyword occurs.
 
+    :param label: the result and the relation.
     :param counts: upper ends of the count intervals; None for the last, which has none.
     :param ranks: upper ends of the rank intervals, likewise.
     :param cells: the number of entries. *Shape:* (rank intervals, count intervals)
     """
 
+    label: str
     counts: tuple[float | None, ...]
     ranks: tuple[float | None, ...]
     cells: tuple[tuple[int, ...], ...]
@@ -60,20 +62,15 @@ def heat_map(result: ProbeResult, relation: str = "cohyponym") -> HeatMap:
     cells = np.zeros((rows, columns), dtype=int)
     np.add.at(cells, (row, column), 1)
     return HeatMap(
+        f"{result.label}, {relation_title(_relation(relation))}",
         (*(float(2**power) for power in range(columns - 1)), None),
         (*(float(min(2**power, result.depth)) for power in range(rows - 1)), None),
         tuple(map(tuple, cells.tolist())),
     )
 
 
-def draw_heat_map(result: ProbeResult, path: str | Path, *, relation: str = "cohyponym") -> list[Path]:
-    """Draw the heat map as PNG and SVG, or as the format of the path's ending; return the files."""
-    title = f"{result.label}, {relation_title(_relation(relation))}"
-    return draw_shares(heat_map(result, relation), title, path)
-
-
-def draw_shares(table: HeatMap, title: str, path: str | Path) -> list[Path]:
-    """Draw a heat map that :func:`heat_map` made."""
+def draw_heat_map(table: HeatMap, path: str | Path) -> list[Path]:
+    """Draw a heat map as PNG and SVG, or as the format of the path's ending; return the files."""
     from matplotlib.colors import LinearSegmentedColormap
 
     ink = LinearSegmentedColormap.from_list("ink", ["#ffffff", "#9db4c8", "#1b3a5c", "#0a1626"])
@@ -87,7 +84,7 @@ def draw_shares(table: HeatMap, title: str, path: str | Path) -> list[Path]:
         axes.set_yticks(range(len(ranks)), ranks)
         axes.set_xlabel("Occurrences of the word, up to")
         axes.set_ylabel("Rank of the best target, up to")
-        axes.set_title(title, loc="left", fontsize=10)
+        axes.set_title(table.label, loc="left", fontsize=10)
         axes.tick_params(length=2)
         axes.spines[["top", "right"]].set_visible(True)
         bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
@@ -108,37 +105,44 @@ def draw_methods(
     if len(results) > len(COLOURS):
         raise InputError(f"a figure holds at most {len(COLOURS)} results, not {len(results)}")
     relation = _relation(relation)
+    cells = [[result.cell(relation, band) for band in BANDS] for result in results]
+    if not any(cells[0]):
+        raise InputError(f"{results[0].label!r} has no entries of the relation {relation}")
     with drawn(path, (5.2, 3.5)) as (_, axes):
-        for number, result in enumerate(results):
-            cells = [result.cell(relation, band) for band in BANDS]
-            present = [(i, getattr(cell, metric)) for i, cell in enumerate(cells) if cell is not None]
-            if not present:
-                raise InputError(f"{result.label!r} has no entries of the relation {relation}")
-            axes.errorbar(
-                # Shifted a little, so that the error bars of similar results do not overlap.
-                [i + (number - (len(results) - 1) / 2) * 0.04 for i, _ in present],
-                [measure.mean for _, measure in present],
-                yerr=[0 if math.isnan(measure.error) else measure.error for _, measure in present],
-                color=COLOURS[number],
-                marker=MARKS[number],
-                markersize=5,
-                linewidth=1.4,
-                linestyle="-" if number == 0 else "--",
-                elinewidth=0.9,
-                capsize=2.5,
-                label=result.label,
-            )
+        measures = [[getattr(cell, metric) if cell else None for cell in found] for found in cells]
+        draw_lines(axes, [result.label for result in results], measures)
         names = [f"{band}\n{results[0].chosen(relation, band).sum():,} entries" for band in BANDS]
         axes.set_xticks(range(len(BANDS)), names)
         axes.set_xlim(-0.3, len(BANDS) - 0.7)
-        axes.set_ylim(bottom=0)
         axes.set_ylabel(METRIC_TITLES[metric])
         title = "WNLaMPro" if relation == "all" else f"WNLaMPro, {relation_title(relation)}"
         axes.set_title(f"{title} (bars: standard error)", loc="left", fontsize=10)
-        axes.grid(axis="y", linewidth=0.4, color="#dddddd")
-        axes.set_axisbelow(True)
         axes.legend(frameon=False, loc="upper left", fontsize=8.5)
     return figure_files(path)
+
+
+def draw_lines(axes: Any, labels: Sequence[str], measures: Sequence[Sequence[Measure | None]]) -> None:
+    """Draw a line over the frequencies for each label; bars are standard errors."""
+    for number, (label, found) in enumerate(zip(labels, measures, strict=True)):
+        present = [(i, one) for i, one in enumerate(found) if one is not None]
+        axes.errorbar(
+            # Shifted a little, so that the error bars of similar results do not overlap.
+            [i + (number - (len(labels) - 1) / 2) * 0.04 for i, _ in present],
+            [one.mean for _, one in present],
+            yerr=[one.error for _, one in present],
+            color=COLOURS[number],
+            marker=MARKS[number],
+            markersize=5,
+            linewidth=1.4,
+            linestyle="-" if number == 0 else "--",
+            elinewidth=0.9,
+            capsize=2.5,
+            label=label,
+        )
+    axes.set_xticks(range(len(BANDS)), BANDS)
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="y", linewidth=0.4, color="#dddddd")
+    axes.set_axisbelow(True)
 
 
 def _relation(name: str) -> str:

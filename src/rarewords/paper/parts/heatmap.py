@@ -12,8 +12,8 @@ from rarewords.paper import published
 from rarewords.paper.experiment import HEAT_MAP_DEPTH, Experiment, Facts
 from rarewords.paper.part import Check, Claim, Part, p_text, paragraphs, picture
 from rarewords.probe.compare import LEVEL, binomial_test
-from rarewords.report.figures import HeatMap, draw_shares, heat_map
-from rarewords.report.tables import relation_title, signed
+from rarewords.report.figures import HeatMap, draw_heat_map, heat_map
+from rarewords.report.tables import signed
 
 _FEWEST = 10  # a column of fewer words says little
 _FAR = 64  # the paper's ranks "65 to 128" begin above it
@@ -41,10 +41,10 @@ class HeatMapPart(HeatMap, Part):
         ranks = np.where(entries.rank > 0, entries.rank, HEAT_MAP_DEPTH + 1)
         test = spearmanr(entries.count, ranks)
         correlation = float(test.statistic), float(test.pvalue)
-        return cls(found.counts, found.ranks, found.cells, correlation)
+        return cls(**vars(found), correlation=correlation)
 
     def markdown(self, figures: Path) -> str:
-        draw_shares(self, f"pieces, {relation_title('cohyponym')}", figures / "heatmap.svg")
+        draw_heat_map(self, figures / "heatmap.svg")
         return paragraphs(self.said("text", depth=HEAT_MAP_DEPTH), picture("heatmap", self.said("picture")))
 
     def claims(self) -> Sequence[Claim]:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import erfc, hypot, sqrt
+from math import erfc, hypot, nan, sqrt
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from rarewords.errors import InputError
 from rarewords.paper import published
@@ -14,7 +14,7 @@ from rarewords.paper.part import Check, Claim, Part, p_text, paragraphs, picture
 from rarewords.probe.compare import LEVEL, Comparison, compare
 from rarewords.probe.dataset import BANDS, FrequencyBounds
 from rarewords.probe.result import Measure
-from rarewords.report.figures import COLOURS, MARKS, drawn
+from rarewords.report.figures import draw_lines, drawn
 from rarewords.report.tables import figure, signed
 
 TITLES = {"ota": "OTA", "pieces": "pieces", "first": "FIRST", "last": "LAST", "avg": "AVG"}
@@ -109,21 +109,14 @@ class MethodsPart(Part):
 
     def _draw(self, path: Path) -> None:
         """MRR by frequency, a line for each method: ours left, the paper's right, on one scale."""
+        ours = [[self._mrr(method, band) for band in BANDS] for method in published.METHODS]
+        theirs = [[Measure(mrr, nan) for mrr in paper] for paper in published.METHODS.values()]
         with drawn(path, (8.4, 3.5), panels=2) as (_, panels):
-            for number, (method, paper) in enumerate(published.METHODS.items()):
-                style: dict[str, Any] = {"color": COLOURS[number], "marker": MARKS[number], "markersize": 5}
-                style |= {"linestyle": "--" if number else "-", "linewidth": 1.5, "label": TITLES[method]}
-                # A little aside, so that the bars of methods that agree do not cover each other.
-                places = [place + (number - 2) * 0.03 for place in range(len(BANDS))]
-                found = [self._mrr(method, band) for band in BANDS]
-                errors = [one.error for one in found]
-                panels[0].errorbar(places, [one.mean for one in found], yerr=errors, capsize=2.5, **style)
-                panels[1].plot(range(len(BANDS)), paper, **style)
-            for axes, title in zip(panels, ("Ours", "Paper, BERT-base"), strict=True):
+            titles = ("Ours", "Paper, BERT-base")
+            for axes, title, measures in zip(panels, titles, (ours, theirs), strict=True):
+                draw_lines(axes, [TITLES[method] for method in published.METHODS], measures)
                 axes.set_title(title, loc="left", fontsize=10)
-                axes.set_xticks(range(len(BANDS)), BANDS)
-                axes.grid(axis="y", linewidth=0.4, color="#dddddd")
-            panels[0].set(ylabel="Mean reciprocal rank", ylim=(0, None))
+            panels[0].set_ylabel("Mean reciprocal rank")
             panels[1].legend(frameon=False, loc="upper left", fontsize=8.5)
 
 
