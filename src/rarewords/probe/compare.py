@@ -16,6 +16,7 @@ from rarewords.probe.dataset import BANDS, RELATIONS
 from rarewords.probe.result import METRICS, Measure, ProbeResult
 
 LEVEL = 0.05
+_SAMPLES = 2000
 _BLOCK = 4_000_000
 
 
@@ -64,13 +65,13 @@ def binomial_test(successes: int, trials: int) -> float:
     return min(1.0, 2 * float(bdtr(min(successes, trials - successes), trials, 0.5)))
 
 
-def bootstrap_interval(values: np.ndarray, *, samples: int = 2000) -> tuple[float, float]:
+def bootstrap_interval(values: np.ndarray) -> tuple[float, float]:
     """The 95 % percentile interval of the mean over resampled entries. *Shape:* (entries,)"""
     random = np.random.default_rng(0)
     means = []
     at_once = max(1, _BLOCK // len(values))
-    for start in range(0, samples, at_once):
-        rows = min(at_once, samples - start)
+    for start in range(0, _SAMPLES, at_once):
+        rows = min(at_once, _SAMPLES - start)
         means.append(values[random.integers(0, len(values), (rows, len(values)))].mean(axis=1))
     low, high = np.quantile(np.concatenate(means), [0.025, 0.975])
     return float(low), float(high)

@@ -31,11 +31,6 @@ class Answered:
     ours: dict[str, tuple[str, ...]]
     paper: dict[str, tuple[str, ...]]
 
-    @property
-    def right(self) -> set[str]:
-        """The right answers, by our own judgement."""
-        return published.RIGHT[self.word]
-
 
 @dataclass(frozen=True)
 class ExamplesPart(Part):
@@ -70,8 +65,9 @@ class ExamplesPart(Part):
     def markdown(self, _: Path) -> str:
         rows = []
         for one in self.queries:
+            right = published.RIGHT[one.word]
             for label, answers in {**one.ours, **one.paper}.items():
-                shown = ", ".join(f"**{answer}**" if answer in one.right else answer for answer in answers)
+                shown = ", ".join(f"**{answer}**" if answer in right else answer for answer in answers)
                 first = f"{one.question} ({one.count:,}× in the corpus)" if label == "pieces" else ""
                 rows.append([first, label, shown])
         return paragraphs(
@@ -83,7 +79,8 @@ class ExamplesPart(Part):
         checks = []
         for one in self.queries:
             if len(one.paper) == 2:
-                own, *others = (len(one.right & set(answers[:_COMPARED])) for answers in one.ours.values())
+                right = published.RIGHT[one.word]
+                own, *others = (len(right & set(answers[:_COMPARED])) for answers in one.ours.values())
                 more = sum(number > own for number in others)
                 text = f"{one.word}: more right answers among the first four in {more} of {len(others)} seeds"
                 checks.append(Check(text, more == len(others)))
