@@ -16,26 +16,28 @@ import pyarrow as pa
 
 Array = npt.NDArray[Any]
 
-# W words, C contexts, S sentences; P parts that are merged, R rows of the merged sentences.
+# W words, C contexts, S sentences; in a merge P sentences of all parts, D distinct ones, R rows of the store.
 DTYPES = {
     "word_hash": "<u8",  # (W,) rising
     "word_count": "<i8",  # (W,)
     "word_start": "<i8",  # (W + 1,)
     "context_start": "<i8",  # (W + 1,) first context of each word
     "context_hash": "<u8",  # (C,) rising within a word
-    "context_part": "<u4",  # (C,) the part that has the sentence
     "context_sentence": "<u4",  # (C,)
     "context_position": "<u2",  # (C,) which word of the sentence
+    "context_number": "<i8",  # (C,) the sentence among the distinct ones
     "sentence_high": "<u8",  # (S,) key of the sentence, upper half, rising
     "sentence_low": "<u8",  # (S,) lower half
     "sentence_start": "<i8",  # (S + 1,)
     "sentence_words": "<u4",  # (S,) number of words
     "sentence_hashes": "<u8",  # context hash of every word of every sentence
-    "sentence_used": "?",  # (S,) whether a sampled context needs it
-    "sentence_row": "<u4",  # (S,) row of the merged sentences
-    "part_start": "<i8",  # (P + 1,) where each part starts in sentence_row
-    "row_part": "<u4",  # (R,) the part that has the text of the row
-    "row_sentence": "<u4",  # (R,) and which of its sentences that is
+    "sentence_number": "<i8",  # (P,) which of the distinct sentences this is
+    "place": "<i8",  # which of all parts' sentences has this key, in a range of keys
+    "number": "<i8",  # and its number among the distinct ones of the range
+    "distinct_place": "<i8",  # (D,) which of all parts' sentences has the text
+    "distinct_used": "?",  # (D,) whether a sampled context needs it
+    "distinct_row": "<u4",  # (D,) its row, if so
+    "row_place": "<i8",  # (R,) which of all parts' sentences has the text
     "block_start": "<i8",  # compressed sentences
 }
 
@@ -62,25 +64,16 @@ class Columns:
 
     folder: Path
 
-    def size(self, name: str) -> int:
-        """How many numbers a column holds."""
-        return (self.folder / name).stat().st_size // np.dtype(DTYPES[name]).itemsize
-
-    def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
-        """Numbers ``start`` to ``stop`` of a column. *Shape:* (stop - start,)"""
-        dtype = np.dtype(DTYPES[name])
-        count = -1 if stop is None else stop - start
-        return np.fromfile(self.folder / name, dtype=dtype, count=count, offset=start * dtype.itemsize)
-
-    def mapped(self, name: str, *, write: bool = False) -> Array:
-        """A whole column through the page cache. *Shape:* (size,)"""
-        if not self.size(name):
+    def numbers(self, name: str, *, write: bool = False) -> Array:
+        """A column of numbers, mapped: what is used of it is read. *Shape:* (size,)"""
+        path = self.folder / name
+        if not path.stat().st_size:
             return np.zeros(0, dtype=DTYPES[name])
-        return np.memmap(self.folder / name, dtype=DTYPES[name], mode="r+" if write else "r")
+        return np.asarray(np.memmap(path, dtype=DTYPES[name], mode="r+" if write else "r"))
 
-    def strings(self, name: str, start: int, stop: int) -> list[bytes]:
-        """Byte strings ``start`` to ``stop`` of a column."""
-        starts = self.read(f"{name}_start", start, stop + 1)
+    def strings(self, name: str, span: slice) -> list[bytes]:
+        """Some neighbouring byte strings of a column."""
+        starts = self.numbers(f"{name}_start")[span.start : span.stop + 1]
         with (self.folder / name).open("rb") as stream:
             stream.seek(int(starts[0]))
             data = stream.read(int(starts[-1] - starts[0]))
@@ -88,15 +81,15 @@ class Columns:
 
     def arrow(self, name: str, kind: pa.DataType) -> pa.Array:
         """A whole column of byte strings as an Arrow array."""
-        starts = self.read(f"{name}_start").astype("<i4")
+        starts = self.numbers(f"{name}_start").astype("<i4")
         buffers = [None, pa.py_buffer(starts.tobytes()), pa.py_buffer((self.folder / name).read_bytes())]
         return pa.Array.from_buffers(kind, len(starts) - 1, buffers)
 
-    def span(self, name: str, low: int, high: int) -> tuple[int, int]:
+    def span(self, name: str, low: int, high: int) -> slice:
         """Places in a rising column of hashes with low <= hash < high (high may be 2^64)."""
-        values = self.mapped(name)
+        values = self.numbers(name)
         stop = len(values) if high >= 2**64 else int(np.searchsorted(values, np.uint64(high)))
-        return int(np.searchsorted(values, np.uint64(low))), stop
+        return slice(int(np.searchsorted(values, np.uint64(low))), stop)
 
 
 def write_table(path: Path, schema: pa.Schema, rows: int, batches: Iterable[list[pa.Array]]) -> None:

@@ -1,9 +1,10 @@
 """Merging parts into a store, one range of hashes at a time.
 
-1. For each range of word hashes: the words of all parts, their summed counts, and of all their contexts the k
+1. For each range of sentence keys: the distinct sentences of all parts, numbered in the order of their keys
+   (:func:`merge_sentences`).
+2. For each range of word hashes: the words of all parts, their summed counts, and of all their contexts the k
    smallest (:func:`merge_words`).
-2. For each range of sentence keys: which sentences those contexts need, each once (:func:`merge_sentences`).
-3. For each stretch of the resulting sentences: their text, compressed (:func:`pack_sentences`).
+3. For each stretch of the sentences that these need: their text, compressed (:func:`pack_sentences`).
 
 Each step runs on the engine, leaves its result in the work folder and is not repeated after an interruption.
 The number of ranges grows with the data, so memory does not; the result does not depend on it.
@@ -11,8 +12,9 @@ The number of ranges grows with the data, so memory does not; the result does no
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import zstandard
 
-from rarewords.corpus.columns import DTYPES, Array, Columns, append, offsets, write_table
+from rarewords.corpus.columns import Array, Columns, append, offsets, write_table
 from rarewords.corpus.sample import smallest_distinct
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.store import FORMAT, SENTENCES_PER_BLOCK, Header, Totals, block_packer
@@ -35,7 +37,7 @@ SENTENCES_AT_ONCE = 1_000_000
 BLOCKS_AT_ONCE = 8192
 _DICTIONARY_SENTENCES = 2048
 # A context while words are merged: its word's number in the range, its hash, and where it is.
-_CONTEXT = np.dtype([("word", "i8"), ("hash", "u8"), ("part", "u4"), ("sentence", "u4"), ("position", "u2")])
+_CONTEXT = np.dtype([("word", "i8"), ("hash", "u8"), ("number", "i8"), ("position", "u2")])
 # Rows of a record batch, and types of the columns.
 _TABLES = {
     "words.arrow": (1 << 20, {"hash": pa.uint64(), "word": pa.string(), "count": pa.int64(),
@@ -47,31 +49,35 @@ _TABLES = {
 
 @dataclass(frozen=True)
 class Merge:
-    """The parts to be merged, the folder for intermediate results, and the settings that decide."""
+    """The parts to be merged, the folder for intermediate results, and the settings that decide.
+
+    The sentences of all parts are counted through: part p has the places ``starts[p]`` to ``starts[p + 1]``.
+    """
 
     parts: tuple[Columns, ...]
     folder: Path
     settings: CorpusSettings
 
-    @property
-    def found(self) -> list[Columns]:
-        """What the merge finds out about each part's sentences: ``sentence_used``, ``sentence_row``."""
-        return [Columns(self.folder / "parts" / f"{place:06d}") for place in range(len(self.parts))]
+    @cached_property
+    def starts(self) -> Array:
+        return offsets(np.array([len(part.numbers("sentence_high")) for part in self.parts]))
 
+    def spans(self, column: str, low: int, high: int) -> list[slice]:
+        """Where each part has the hashes from ``low`` to below ``high``."""
+        return [part.span(column, low, high) for part in self.parts]
 
-@dataclass(frozen=True)
-class Range:
-    """A piece of work of one step: hashes or rows from ``low`` to below ``high`` of all parts."""
-
-    merge: Merge
-    step: str
-    number: int
-    low: int
-    high: int
+    def read(self, column: str, spans: list[slice]) -> list[Array]:
+        """A stretch of a column of each part."""
+        return [part.numbers(column)[span] for part, span in zip(self.parts, spans, strict=True)]
 
     @property
-    def result(self) -> Columns:
-        return Columns(self.merge.folder / self.step / f"{self.number:06d}")
+    def sentences(self) -> Columns:
+        """What the steps find out about the sentences of all parts."""
+        return Columns(self.folder / "numbered")
+
+
+Result = dict[str, Array | list[bytes]]
+Step = Callable[[Merge, int, int], Result]
 
 
 def merge_parts(
@@ -95,61 +101,93 @@ def merge_parts(
     if not totals.words:
         shutil.rmtree(work, ignore_errors=True)  # a second start has no use for it
         raise InputError("the text has no words; check that the files hold text")
-    words = _run(merge, "words", _edges_of_hashes(merge, "context_hash", CONTEXTS_AT_ONCE), engine)
-    _mark_used(merge, words)
     edges = _edges_of_hashes(merge, "sentence_high", SENTENCES_AT_ONCE)
-    rows = _number_rows(merge, _run(merge, "sentences", edges, engine))
+    _number_sentences(merge, _run(merge, "sentences", merge_sentences, edges, engine))
+    edges = _edges_of_hashes(merge, "context_hash", CONTEXTS_AT_ONCE)
+    words = _run(merge, "words", merge_words, edges, engine)
+    rows = _choose_rows(merge, words)
     dictionary = b"\n".join(_texts_of_rows(merge, 0, min(_DICTIONARY_SENTENCES, rows // 64)))
     (merge.folder / "dictionary").write_bytes(dictionary)
-    packed = _run(merge, "blocks", [*range(0, rows, BLOCKS_AT_ONCE * SENTENCES_PER_BLOCK), rows], engine)
+    edges = [*range(0, rows, BLOCKS_AT_ONCE * SENTENCES_PER_BLOCK), rows]
+    packed = _run(merge, "blocks", pack_sentences, edges, engine)
     with whole_folder(out, replace=replace) as folder, progress("Writing the store"):
-        _write_tables(folder, settings, words, packed, dictionary)
-        contexts = sum(task.result.size("context_sentence") for task in words)
+        _write_tables(folder, merge, words, packed, dictionary)
+        contexts = sum(len(result.numbers("context_number")) for result in words)
         Header(settings, totals, rows, contexts, tuple(sorted(texts))).write(folder)
 
 
 def _edges_of_hashes(merge: Merge, column: str, at_once: int) -> list[int]:
     """Cut the space of 64-bit hashes so that each range has about ``at_once`` rows of the parts' column."""
-    count = max(1, -(-sum(part.size(column) for part in merge.parts) // at_once))
+    count = max(1, -(-sum(len(part.numbers(column)) for part in merge.parts) // at_once))
     return [2**64 * number // count for number in range(count + 1)]
 
 
-def _run(merge: Merge, step: str, edges: list[int], engine: Engine) -> list[Range]:
-    tasks = [Range(merge, step, number, *span) for number, span in enumerate(pairwise(edges))]
-    with progress(f"Merging {step}", total=len(tasks), unit="ranges") as bar:
+def _run(merge: Merge, name: str, step: Step, edges: list[int], engine: Engine) -> list[Columns]:
+    """The results of a step, one for each range from an edge to below the next."""
+    folders = [merge.folder / name / f"{number:06d}" for number in range(len(edges) - 1)]
+    tasks = [(merge, step, span, folder) for span, folder in zip(pairwise(edges), folders, strict=True)]
+    with progress(f"Merging {name}", total=len(tasks), unit="ranges") as bar:
         for _ in engine.map(_run_range, tasks):
             bar.advance()
-    return tasks
+    return list(map(Columns, folders))
 
 
-def _run_range(task: Range) -> None:
+def _run_range(task: tuple[Merge, Step, tuple[int, int], Path]) -> None:
     """Run a step on one range, unless its result exists."""
-    if not task.result.folder.exists():
-        step = {"words": merge_words, "sentences": merge_sentences, "blocks": pack_sentences}[task.step]
-        columns = step(task)
-        with whole_folder(task.result.folder) as out:
+    merge, step, span, folder = task
+    if not folder.exists():
+        columns = step(merge, *span)
+        with whole_folder(folder) as out:
             append(out, **columns)
 
 
-def merge_words(task: Range) -> dict[str, Array | list[bytes]]:
+def merge_sentences(merge: Merge, low: int, high: int) -> Result:
+    """The places of the sentences of a range of keys, in the order of keys; equal ones have one number."""
+    spans = merge.spans("sentence_high", low, high)
+    upper, lower = (np.concatenate(merge.read(name, spans)) for name in ("sentence_high", "sentence_low"))
+    places = [np.arange(span.start, span.stop) for span in spans]
+    place = np.concatenate([own + start for own, start in zip(places, merge.starts[:-1], strict=True)])
+    order = np.lexsort((lower, upper))
+    new = np.zeros(len(order), dtype=np.bool_)
+    new[1:] = (np.diff(upper[order]) != 0) | (np.diff(lower[order]) != 0)
+    return {"place": place[order], "number": np.cumsum(new)}
+
+
+def _number_sentences(merge: Merge, results: list[Columns]) -> None:
+    """Number the distinct sentences of all ranges one after the other."""
+    folder = merge.sentences.folder
+    shutil.rmtree(folder, ignore_errors=True)  # of an interrupted run
+    folder.mkdir(parents=True)
+    for size in np.diff(merge.starts).tolist():
+        append(folder, sentence_number=np.zeros(size))
+    numbers = merge.sentences.numbers("sentence_number", write=True)
+    count = 0
+    for result in results:
+        place, number = result.numbers("place"), result.numbers("number")
+        numbers[place] = number + count
+        first = place[np.diff(number, prepend=-1) > 0]
+        append(folder, distinct_place=first, distinct_used=np.zeros(len(first)))
+        count += len(first)
+
+
+def merge_words(merge: Merge, low: int, high: int) -> Result:
     """Words, counts and contexts of a range of word hashes."""
-    parts = task.merge.parts
-    spans = [part.span("word_hash", task.low, task.high) for part in parts]
-    found = [part.read("word_hash", *span) for part, span in zip(parts, spans, strict=True)]
+    spans = merge.spans("word_hash", low, high)
+    found = merge.read("word_hash", spans)
     hashes = np.unique(np.concatenate(found))
     numbers = [np.searchsorted(hashes, own) for own in found]
     counts = np.zeros(len(hashes), dtype=np.int64)
     words = np.empty(len(hashes), dtype=object)
-    for part, span, number in zip(parts, spans, numbers, strict=True):
-        counts[number] += part.read("word_count", *span)
-        words[number] = _objects(part.strings("word", *span))
-    sample = _sample(task.merge, spans, numbers, counts)
+    for part, span, number in zip(merge.parts, spans, numbers, strict=True):
+        counts[number] += part.numbers("word_count")[span]
+        words[number] = _objects(part.strings("word", span))
+    sample = _sample(merge, spans, numbers, counts)
     return {
         "word": words.tolist(),
         "word_hash": hashes,
         "word_count": counts,
         "context_start": offsets(np.bincount(sample["word"], minlength=len(hashes))),
-        **{f"context_{name}": sample[name] for name in ("part", "sentence", "position")},
+        **{f"context_{name}": sample[name] for name in ("number", "position")},
     }
 
 
@@ -157,132 +195,77 @@ def _objects(values: list[bytes]) -> Array:
     return np.array([*values, None], dtype=object)[:-1]  # without None, numpy would make it an array of bytes
 
 
-def _sample(merge: Merge, spans: list[tuple[int, int]], numbers: list[Array], counts: Array) -> Array:
+def _sample(merge: Merge, spans: list[slice], numbers: list[Array], counts: Array) -> Array:
     """The contexts of the words of all parts, of each word the k smallest. *Shape:* (contexts,)"""
+    sentences = merge.sentences.numbers("sentence_number")
     held: list[Array] = []
-    for place, (part, (start, stop)) in enumerate(zip(merge.parts, spans, strict=True)):
-        edges = part.read("context_start", start, stop + 1)
-        span = int(edges[0]), int(edges[-1])
-        sample = np.empty(span[1] - span[0], dtype=_CONTEXT)
-        sample["word"] = np.repeat(numbers[place], np.diff(edges))
-        sample["part"] = place
-        for name in ("hash", "sentence", "position"):
-            sample[name] = part.read(f"context_{name}", *span)
+    for part, start, span, number in zip(merge.parts, merge.starts[:-1], spans, numbers, strict=True):
+        edges = part.numbers("context_start")[span.start : span.stop + 1]
+        own = slice(int(edges[0]), int(edges[-1]))
+        sample = np.empty(own.stop - own.start, dtype=_CONTEXT)
+        sample["word"] = np.repeat(number, np.diff(edges))
+        sample["hash"] = part.numbers("context_hash")[own]
+        sample["number"] = sentences[start + part.numbers("context_sentence")[own]]
+        sample["position"] = part.numbers("context_position")[own]
         held.append(sample[counts[sample["word"]] >= merge.settings.min_count])
         if sum(map(len, held)) > 3 * CONTEXTS_AT_ONCE:
-            held = [_smallest(merge, np.concatenate(held))]
-    return _smallest(merge, np.concatenate(held))
+            held = [_smallest(np.concatenate(held), merge.settings.contexts)]
+    return _smallest(np.concatenate(held), merge.settings.contexts)
 
 
-def _smallest(merge: Merge, sample: Array) -> Array:
+def _smallest(sample: Array, k: int) -> Array:
     """The k smallest contexts of each word; of equal ones the one in the sentence with the smallest key."""
-    parts, k = merge.parts, merge.settings.contexts
-
-    def by_sentence(places: Array) -> tuple[Array, ...]:
-        tied = sample[places]
-        part, sentence = tied["part"], tied["sentence"]
-        high, low = (_of_sentences(parts, name, part, sentence) for name in ("sentence_high", "sentence_low"))
-        return high, low, tied["position"], part
-
-    return np.take(sample, smallest_distinct(sample["word"], sample["hash"], k, by_sentence))
+    ties = (sample["number"], sample["position"])
+    return np.take(sample, smallest_distinct(sample["word"], sample["hash"], k, ties))
 
 
-def _of_sentences(parts: Sequence[Columns], name: str, part: Array, sentence: Array) -> Array:
-    """The values of a column for sentences of several parts. *Shape:* (sentences,)"""
-    values = np.empty(len(part), dtype=DTYPES[name])
-    for place in np.unique(part).tolist():
-        own = part == place
-        values[own] = parts[place].mapped(name)[sentence[own]]
-    return values
-
-
-def _mark_used(merge: Merge, tasks: list[Range]) -> None:
-    """Mark the sentences of the parts that a sampled context needs."""
-    shutil.rmtree(merge.folder / "parts", ignore_errors=True)
-    found = merge.found
-    for part, about in zip(merge.parts, found, strict=True):
-        about.folder.mkdir(parents=True)
-        append(about.folder, sentence_used=np.zeros(part.size("sentence_high")))
-    for task in tasks:
-        part_of, sentence = task.result.read("context_part"), task.result.read("context_sentence")
-        for place in np.unique(part_of).tolist():
-            marks = found[place].mapped("sentence_used", write=True)
-            marks[sentence[part_of == place]] = True
-
-
-def merge_sentences(task: Range) -> dict[str, Array | list[bytes]]:
-    """Number the needed sentences of a range of keys, equal ones alike, and say where the text of each is."""
-    parts = task.merge.parts
-    spans = [part.span("sentence_high", task.low, task.high) for part in parts]
-    high, low = (
-        np.concatenate([part.read(name, *span) for part, span in zip(parts, spans, strict=True)])
-        for name in ("sentence_high", "sentence_low")
-    )
-    marked = zip(task.merge.found, spans, strict=True)
-    used = np.flatnonzero(np.concatenate([about.read("sentence_used", *span) for about, span in marked]))
-    order = used[np.lexsort((low[used], high[used]))]
-    new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = (high[order][1:] != high[order][:-1]) | (low[order][1:] != low[order][:-1])
-    row = np.zeros(len(high), dtype=np.int64)
-    row[order] = np.cumsum(new) - 1
-    firsts, stops = np.array(spans).T
-    starts = offsets(stops - firsts)
-    part_of = np.searchsorted(starts, order[new], side="right") - 1
-    return {
-        "sentence_row": row,
-        "part_start": starts,
-        "row_part": part_of,
-        "row_sentence": order[new] - starts[part_of] + firsts[part_of],
-    }
-
-
-def _number_rows(merge: Merge, tasks: list[Range]) -> int:
-    """Number the rows of all ranges one after the other; returns how many there are."""
-    for name in ("row_part", "row_sentence"):
-        (merge.folder / name).unlink(missing_ok=True)
+def _choose_rows(merge: Merge, words: list[Columns]) -> int:
+    """Give a row to each distinct sentence that a sampled context needs; returns how many there are."""
+    found, folder = merge.sentences, merge.sentences.folder
+    used = found.numbers("distinct_used", write=True)
+    for result in words:
+        used[result.numbers("context_number")] = True
     rows = 0
-    for task in tasks:
-        numbers = task.result.read("sentence_row").astype(np.int64) + rows
-        spans = pairwise(task.result.read("part_start").tolist())
-        for about, (start, stop) in zip(merge.found, spans, strict=True):
-            append(about.folder, sentence_row=numbers[start:stop])
-        append(merge.folder, **{name: task.result.read(name) for name in ("row_part", "row_sentence")})
-        rows += task.result.size("row_part")
+    for start in range(0, max(len(used), 1), SENTENCES_AT_ONCE):
+        own = used[start : start + SENTENCES_AT_ONCE]
+        places = found.numbers("distinct_place")[start : start + SENTENCES_AT_ONCE]
+        append(folder, distinct_row=rows + np.cumsum(own) - 1, row_place=places[own])
+        rows += int(own.sum())
     if rows >= 2**32:
         raise InputError("the sample needs more than 2^32 sentences; use fewer --contexts")
     return rows
 
 
-def pack_sentences(task: Range) -> dict[str, Array | list[bytes]]:
+def pack_sentences(merge: Merge, low: int, high: int) -> Result:
     """Compress the sentences of rows ``low`` to ``high``, block by block."""
-    texts = _texts_of_rows(task.merge, task.low, task.high)
-    pack = block_packer((task.merge.folder / "dictionary").read_bytes())
+    texts = _texts_of_rows(merge, low, high)
+    pack = block_packer((merge.folder / "dictionary").read_bytes())
     starts = range(0, len(texts), SENTENCES_PER_BLOCK)
     return {"block": [pack(texts[start : start + SENTENCES_PER_BLOCK]) for start in starts]}
 
 
 def _texts_of_rows(merge: Merge, low: int, high: int) -> list[bytes]:
-    part, sentence = (Columns(merge.folder).read(name, low, high) for name in ("row_part", "row_sentence"))
-    texts = np.empty(len(part), dtype=object)
-    for place in np.unique(part).tolist():
-        own = np.flatnonzero(part == place)
-        wanted = sentence[own].astype(np.int64)  # rising: rows and sentences are both in the order of keys
-        first = int(wanted[0])
-        found = merge.parts[place].strings("sentence", first, int(wanted[-1]) + 1)
-        texts[own] = _objects(found)[wanted - first]
+    places = merge.sentences.numbers("row_place")[low:high]
+    part_of = np.searchsorted(merge.starts, places, side="right") - 1
+    texts = np.empty(len(places), dtype=object)
+    for part in np.unique(part_of).tolist():
+        own = np.flatnonzero(part_of == part)
+        wanted = places[own] - merge.starts[part]  # rising: rows and sentences are both in the order of keys
+        found = merge.parts[part].strings("sentence", slice(wanted[0], wanted[-1] + 1))
+        texts[own] = _objects(found)[wanted - wanted[0]]
     return list(texts)
 
 
 def _write_tables(
-    folder: Path, settings: CorpusSettings, words: list[Range], packed: list[Range], dictionary: bytes
+    folder: Path, merge: Merge, words: list[Columns], packed: list[Columns], dictionary: bytes
 ) -> None:
     """Write the Arrow files of a store: the same bytes however the ranges were cut."""
-    metadata = {"format": FORMAT, "settings": json.dumps(settings.to_dict(), sort_keys=True)}
+    metadata = {"format": FORMAT, "settings": json.dumps(merge.settings.to_dict(), sort_keys=True)}
     shared = {"dictionary": zstandard.ZstdCompressor(level=9).compress(dictionary)}
-    blocks = ([task.result.arrow("block", pa.binary())] for task in packed)
+    blocks = ([result.arrow("block", pa.binary())] for result in packed)
     for name, batches, extra in (
         ("words.arrow", _word_batches(words), {}),
-        ("contexts.arrow", _context_batches(words), {}),
+        ("contexts.arrow", _context_batches(merge, words), {}),
         ("sentences.arrow", blocks, shared),
     ):
         rows, types = _TABLES[name]
@@ -290,23 +273,21 @@ def _write_tables(
         write_table(folder / name, schema, rows, batches)
 
 
-def _word_batches(tasks: list[Range]) -> Iterator[list[pa.Array]]:
+def _word_batches(words: list[Columns]) -> Iterator[list[pa.Array]]:
     before = 0
-    for task in tasks:
-        result = task.result
-        starts = result.read("context_start")
+    for result in words:
+        starts = result.numbers("context_start")
         yield [
-            pa.array(result.read("word_hash")),
+            pa.array(result.numbers("word_hash")),
             result.arrow("word", pa.string()),
-            pa.array(result.read("word_count")),
+            pa.array(result.numbers("word_count")),
             pa.array(np.diff(starts).astype(np.uint32)),
             pa.array(starts[:-1] + before),
         ]
         before += int(starts[-1])
 
 
-def _context_batches(tasks: list[Range]) -> Iterator[list[pa.Array]]:
-    for task in tasks:
-        part, sentence = task.result.read("context_part"), task.result.read("context_sentence")
-        row = _of_sentences(task.merge.found, "sentence_row", part, sentence)
-        yield [pa.array(row), pa.array(task.result.read("context_position"))]
+def _context_batches(merge: Merge, words: list[Columns]) -> Iterator[list[pa.Array]]:
+    rows = merge.sentences.numbers("distinct_row")
+    for result in words:
+        yield [pa.array(rows[result.numbers("context_number")]), pa.array(result.numbers("context_position"))]

@@ -125,7 +125,7 @@ def _append_sentences(store: Store, out: Path) -> None:
 
 def _append_contexts(store: Store, out: Path) -> None:
     part = Columns(out)
-    starts, hashes = offsets(part.read("sentence_words")), part.mapped("sentence_hashes")
+    starts, hashes = offsets(part.numbers("sentence_words")), part.numbers("sentence_hashes")
     count = store.header.contexts
     for begin in range(0, max(count, 1), _CONTEXTS_AT_ONCE):
         places = np.arange(begin, min(begin + _CONTEXTS_AT_ONCE, count))

@@ -5,8 +5,6 @@ the place of the word among them and the seed, and on nothing else; the k smalle
 of the distinct contexts, and the sample of a whole is found in the samples of its parts.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
@@ -15,7 +13,7 @@ from rarewords.corpus.text import powers
 
 Int = npt.NDArray[np.int64]
 Hash = npt.NDArray[np.uint64]
-TieBreak = Callable[[Int], tuple[npt.NDArray[np.generic], ...]]
+Ties = tuple[npt.NDArray[np.generic], ...]
 
 
 def context_hashes(words: Hash, lengths: Int, window: int, seed: int) -> Hash:
@@ -44,13 +42,11 @@ def context_hashes(words: Hash, lengths: Int, window: int, seed: int) -> Hash:
     return mix(hashes)
 
 
-def smallest_distinct(
-    word: npt.NDArray[np.integer], hashes: Hash, k: int, tie_break: TieBreak | None = None
-) -> Int:
+def smallest_distinct(word: npt.NDArray[np.integer], hashes: Hash, k: int, ties: Ties = ()) -> Int:
     """For each word the places of its k smallest distinct hashes, ordered by word, then hash.
 
     ``word`` (contexts,): number of the word each context belongs to; ``hashes`` (contexts,). Of equal
-    contexts the one with the smallest ``tie_break`` is taken, without it the first.
+    contexts the one with the smallest ``ties`` (contexts,) is taken, then the first.
 
     >>> smallest_distinct(np.array([1, 0, 1, 1, 1]), np.array([5, 9, 2, 5, 7], dtype=np.uint64), 2).tolist()
     [1, 2, 0]
@@ -66,14 +62,13 @@ def smallest_distinct(
         share = np.minimum((k + 6 * np.sqrt(k) + 10) / counts[many], 1.0)
         limit[many] = (share * float(2**64 - 2**12)).astype(np.uint64)
         some = np.flatnonzero(hashes <= limit[word])
-        within = None if tie_break is None else lambda places: tie_break(some[places])
-        chosen = some[_smallest(word[some], hashes[some], k, within)]
+        chosen = some[_smallest(word[some], hashes[some], k, tuple(tie[some] for tie in ties))]
         if (np.bincount(word[chosen], minlength=len(counts))[many] == k).all():
             return chosen
-    return _smallest(word, hashes, k, tie_break)
+    return _smallest(word, hashes, k, ties)
 
 
-def _smallest(word: npt.NDArray[np.integer], hashes: Hash, k: int, tie_break: TieBreak | None) -> Int:
+def _smallest(word: npt.NDArray[np.integer], hashes: Hash, k: int, ties: Ties) -> Int:
     bits = max(int(word.max()).bit_length(), 1)
     # Word and the upper bits of the hash in one number: one fast sort instead of two slow ones.
     keys = (word.astype(np.uint64) << np.uint64(64 - bits)) | (hashes >> np.uint64(bits))
@@ -86,8 +81,8 @@ def _smallest(word: npt.NDArray[np.integer], hashes: Hash, k: int, tie_break: Ti
         tied[:-1] |= same
         places = np.flatnonzero(tied)
         some = order[places]
-        ties = (some,) if tie_break is None else tie_break(some)
-        order[places] = some[np.lexsort((*reversed(ties), hashes[some], keys[places]))]
+        within = (some, *(tie[some] for tie in reversed(ties)))
+        order[places] = some[np.lexsort((*within, hashes[some], keys[places]))]
     word, hashes = word[order], hashes[order]
     new = np.ones(len(order), dtype=np.bool_)
     new[1:] = (word[1:] != word[:-1]) | (hashes[1:] != hashes[:-1])
