@@ -10,6 +10,7 @@ from rarewords.corpus.build import add_text, build
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.store import FILES, Store
 from rarewords.errors import InputError
+from tests.corpus import reference
 
 WORDS = ["zero", "Number", "nosuchword", "the", "naïve", "", "two words"]
 
@@ -29,12 +30,10 @@ def copy(store, tmp_path):
 
 def test_references_are_the_same_contexts(store):
     owner, sentence, position = store.references(WORDS, 7)
-    vocabulary, window = store.vocabulary(), store.settings.window
-    hashes, starts = store.sentence_hashes(sentence)
-    numbers = np.searchsorted(store.words.column("hash"), hashes)
+    window, texts = store.settings.window, store.sentences(sentence)
     found = {word: [] for word in WORDS}
     for i, at in enumerate(position.tolist()):
-        words = [vocabulary[n] for n in numbers[starts[i] : starts[i + 1]]]
+        words = [reference.lower(texts[i][a:b]) for a, b in reference.spans(texts[i])]
         around = tuple(words[max(0, at - window) : at]), words[at], tuple(words[at + 1 : at + 1 + window])
         found[WORDS[owner[i]]].append(around)
     for word in WORDS:

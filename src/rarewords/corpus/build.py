@@ -13,7 +13,7 @@ from dataclasses import asdict, astuple
 from pathlib import Path
 
 from rarewords.corpus.merge import merge_parts
-from rarewords.corpus.part import part_of_store, part_of_text
+from rarewords.corpus.part import SENTENCES_AT_ONCE, part_of_counts, part_of_sentences, part_of_text
 from rarewords.corpus.read import read_shard
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.sources import SHARD_BYTES, Shard, Source, cut, find_sources, spool
@@ -74,7 +74,8 @@ def add_text(
         settings = _common_settings([old])
         sources = _new_sources(texts, field, stages.path, old.header.texts)
         if sources:
-            parts = _read(sources, settings, runner, stages.path) + _parts_of_stores([old], stages.path)
+            parts = _read(sources, settings, runner, stages.path)
+            parts += _parts_of_stores([old], runner, stages.path)
             digests = [*old.header.texts, *sources]
             merge_parts(parts, settings, digests, path, runner, stages.path, replace=True)
     return Store.open(path)
@@ -98,7 +99,7 @@ def merge_stores(
             "some of these stores hold the same text, which would count twice; build one store from all text"
         )
     with work_beside(out) as stages, engine_for(engine, workers) as runner:
-        parts = _parts_of_stores(opened, stages.path)
+        parts = _parts_of_stores(opened, runner, stages.path)
         merge_parts(parts, settings, texts, out, runner, stages.path)
     return Store.open(out)
 
@@ -156,12 +157,22 @@ def _run_shard(task: tuple[Shard, CorpusSettings, Path]) -> None:
     write_json(folder / "done.json", {})
 
 
-def _parts_of_stores(stores: Sequence[Store], work: Path) -> list[Path]:
-    """Stores as parts, to be merged with others."""
-    folders = [work / "stores" / f"{place}-{store.key}" for place, store in enumerate(stores)]
-    for store, folder in zip(stores, folders, strict=True):
-        part_of_store(store, folder)
-    return folders
+def _parts_of_stores(stores: Sequence[Store], engine: Engine, work: Path) -> list[Path]:
+    """Stores as parts, to be merged with others: their counts, and their sentences as text.
+
+    The sentences hold the sampled contexts, and the k smallest of the whole are among those of its parts.
+    """
+    parts, tasks = [], []
+    for place, store in enumerate(stores):
+        folder = work / "stores" / f"{place}-{store.key}"
+        parts.append(folder / "counts")
+        part_of_counts(store, parts[-1])
+        starts = range(0, store.header.sentences, SENTENCES_AT_ONCE)
+        tasks += [(store, start, folder / f"part-{start:010d}") for start in starts]
+    with progress("Opening the store", total=len(tasks), unit="parts") as bar:
+        for _ in engine.map(part_of_sentences, tasks):
+            bar.advance()
+    return parts + [folder for _, _, folder in tasks]
 
 
 def _common_settings(stores: Sequence[Store]) -> CorpusSettings:

@@ -29,8 +29,6 @@ DTYPES = {
     "sentence_high": "<u8",  # (S,) key of the sentence, upper half, rising
     "sentence_low": "<u8",  # (S,) lower half
     "sentence_start": "<i8",  # (S + 1,)
-    "sentence_words": "<u4",  # (S,) number of words
-    "sentence_hashes": "<u8",  # context hash of every word of every sentence
     "sentence_number": "<i8",  # (P,) which of the distinct sentences this is
     "place": "<i8",  # which of all parts' sentences has this key, in a range of keys
     "number": "<i8",  # and its number among the distinct ones of the range
@@ -43,13 +41,11 @@ DTYPES = {
 
 
 def append(folder: Path, **columns: Array | list[bytes]) -> None:
-    """Write columns to plain files, after what the files hold already."""
+    """Write columns to plain files, numbers after those that the files hold already."""
     for name, values in columns.items():
         if isinstance(values, list):
-            known = (folder / name).exists()
-            starts = offsets(np.fromiter(map(len, values), dtype=np.int64, count=len(values)))
-            starts += (folder / name).stat().st_size if known else 0
-            append(folder, **{f"{name}_start": starts[1:] if known else starts})
+            lengths = np.fromiter(map(len, values), dtype=np.int64, count=len(values))
+            append(folder, **{f"{name}_start": offsets(lengths)})
             written = b"".join(values)
         else:
             written = values.astype(DTYPES[name], copy=False).tobytes()

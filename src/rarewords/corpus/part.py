@@ -12,30 +12,34 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rarewords.corpus.characters import fold
-from rarewords.corpus.columns import Columns, append, offsets, ragged
+from rarewords.corpus.columns import append, offsets, ragged
 from rarewords.corpus.sample import context_hashes, smallest_distinct
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.store import SENTENCES_PER_BLOCK, Store, Totals
 from rarewords.corpus.text import Words, blocks, entry_pattern, split
 from rarewords.files import whole_folder, write_json
-from rarewords.progress import progress
 
-_SENTENCES_AT_ONCE = 2048 * SENTENCES_PER_BLOCK
-_CONTEXTS_AT_ONCE = 1 << 20
+SENTENCES_AT_ONCE = 2048 * SENTENCES_PER_BLOCK
 
 
-def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Path) -> None:
-    """Count the words of ``text``, sample their contexts and write both to ``folder``, unless it exists."""
+def part_of_text(
+    text: str, replaced: int, settings: CorpusSettings, folder: Path, *, counted: bool = True
+) -> None:
+    """Count the words of ``text``, sample their contexts and write both to ``folder``, unless it exists.
+
+    :param counted: otherwise these are sentences of a store, one per line, whose words are counted already.
+    """
     if folder.exists():
         return
-    found = [split(block, lower_case=settings.lower_case) for block in blocks(text)]
+    lower_case = settings.lower_case
+    found = [split(block, lower_case=lower_case, sentences=counted) for block in blocks(text)]
     sentences = [sentence for words in found for sentence in words.sentences()]
     sizes = np.concatenate([words.lengths() for words in found])
     # Words are numbered in the order of their hashes.
     word_hashes, occurrences, first = distinct(np.concatenate([words.hashes for words in found]))
-    words = _words_at(found, first, settings.lower_case)
+    words = _words_at(found, first, lower_case)
     del found  # it takes much memory
-    match = entry_pattern(settings.words, settings.lower_case).fullmatch
+    match = entry_pattern(settings.words, lower_case).fullmatch
     kept = np.fromiter((match(word) is not None for word in words), dtype=np.bool_, count=len(words))
 
     # Each sentence once, in the order of keys. Equal sentences have equal contexts, so the first will do.
@@ -61,7 +65,7 @@ def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Pat
             out,
             word=[word.encode("utf-8", "replace") for word in words],
             word_hash=word_hashes,
-            word_count=np.bincount(occurrences, minlength=len(words)),
+            word_count=np.bincount(occurrences, minlength=len(words)) * counted,
             context_start=offsets(np.bincount(numbers[chosen], minlength=len(words))),
             context_hash=hashes[chosen],
             context_sentence=(np.cumsum(used) - 1)[sentence],
@@ -70,7 +74,8 @@ def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Pat
             sentence_high=high[by_key][used],
             sentence_low=low[by_key][used],
         )
-        write_json(out / "part.json", vars(Totals(count, len(occurrences), replaced)))
+        totals = Totals(count, len(occurrences), replaced) if counted else Totals()
+        write_json(out / "part.json", vars(totals))
 
 
 def _words_at(found: list[Words], places: npt.NDArray[np.int64], lower_case: bool) -> list[str]:
@@ -83,62 +88,30 @@ def _words_at(found: list[Words], places: npt.NDArray[np.int64], lower_case: boo
     return fold("\n".join(words)).split("\n") if lower_case and words else words
 
 
-def part_of_store(store: Store, folder: Path) -> None:
-    """Write ``store`` as a part to ``folder``, in bounded memory, unless it exists; needs no text.
-
-    A store does not keep the hashes of contexts and the keys of sentences; they follow from its text.
-    """
+def part_of_counts(store: Store, folder: Path) -> None:
+    """Write the words of ``store`` and their counts to ``folder``, without contexts, unless it exists."""
     if folder.exists():
         return
+    contexts = ("context_hash", "context_sentence", "context_position", "sentence_high", "sentence_low")
     with whole_folder(folder) as out:
         append(
             out,
             word=[word.encode("utf-8") for word in store.vocabulary()],
             word_hash=store.words.column("hash"),
             word_count=store.words.column("count"),
-            context_start=offsets(store.words.column("contexts")),
+            context_start=np.zeros(len(store) + 1),
+            sentence=[],
+            **dict.fromkeys(contexts, np.zeros(0)),
         )
-        _append_sentences(store, out)
-        _append_contexts(store, out)
         write_json(out / "part.json", vars(store.totals))
 
 
-def _append_sentences(store: Store, out: Path) -> None:
-    count = store.header.sentences
-    with progress("Opening the store", total=count, unit="sentences") as bar:
-        for begin in range(0, max(count, 1), _SENTENCES_AT_ONCE):
-            rows = np.arange(begin, min(begin + _SENTENCES_AT_ONCE, count))
-            texts = [text.encode("utf-8") for text in store.sentences(rows)]
-            high, low = sentence_keys(texts)
-            words, starts = store.sentence_hashes(rows)
-            lengths = np.diff(starts)
-            append(
-                out,
-                sentence=texts,
-                sentence_high=high,
-                sentence_low=low,
-                sentence_words=lengths,
-                sentence_hashes=context_hashes(words, lengths, store.settings.window, store.settings.seed),
-            )
-            bar.advance(len(rows))
-
-
-def _append_contexts(store: Store, out: Path) -> None:
-    part = Columns(out)
-    starts, hashes = offsets(part.numbers("sentence_words")), part.numbers("sentence_hashes")
-    count = store.header.contexts
-    for begin in range(0, max(count, 1), _CONTEXTS_AT_ONCE):
-        places = np.arange(begin, min(begin + _CONTEXTS_AT_ONCE, count))
-        sentence, position = (store.context_rows.take(name, places) for name in ("sentence", "position"))
-        append(
-            out,
-            context_hash=hashes[starts[sentence] + position],
-            context_sentence=sentence,
-            context_position=position,
-        )
-    del hashes
-    for name in ("sentence_words", "sentence_hashes"):
-        (out / name).unlink()
+def part_of_sentences(task: tuple[Store, int, Path]) -> None:
+    """Sample the contexts of some sentences of a store, from ``start`` on, unless the folder exists."""
+    store, start, folder = task
+    rows = np.arange(start, min(start + SENTENCES_AT_ONCE, store.header.sentences))
+    text = "\n".join(store.sentences(rows))
+    part_of_text(text, 0, store.settings, folder, counted=False)
 
 
 def sentence_keys(sentences: list[bytes]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:

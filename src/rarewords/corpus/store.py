@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 import zstandard
 
 from rarewords.corpus.characters import fold
-from rarewords.corpus.columns import Table, offsets, ragged
+from rarewords.corpus.columns import Table, ragged
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.corpus.text import Words, blocks, split, word_hashes
+from rarewords.corpus.text import Words, split, word_hashes
 from rarewords.errors import InputError
 from rarewords.files import file_digest, read_json, understood, write_json
 
@@ -238,14 +238,6 @@ class Store:
                 unpacked[block] = self._unpack(self.blocks.binary("text", block)).split(b"\n")
             result.append(unpacked[block][line].decode("utf-8"))
         return result
-
-    def sentence_hashes(self, rows: Int) -> tuple[npt.NDArray[np.uint64], Int]:
-        """The words of sentences as hashes (total,), and where each sentence starts (rows + 1,)."""
-        text = "\n".join([*self.sentences(rows), "\n"])  # at least one line, and one without words is no harm
-        lower_case = self.settings.lower_case
-        found = [split(block, lower_case=lower_case, sentences=False) for block in blocks(text)]
-        lengths = np.concatenate([words.lengths() for words in found])
-        return np.concatenate([words.hashes for words in found]), offsets(lengths)
 
     def _located(self, sentence: Int, position: Int) -> tuple[list[tuple[str, int, int]], Int, Words, Int]:
         """For contexts by reference: each one's sentence and the characters of the word in it, the line of
