@@ -11,7 +11,7 @@ import rarewords
 
 HOME = Path(rarewords.__file__).parent
 _ROOMS = """
-    errors files progress vectors tokens models engine lm stages
+    errors settings files progress vectors tokens models engine lm stages
     corpus ota mimic rules card injection forget probe report teaching paper
     app cli
 """

@@ -16,14 +16,11 @@ from dataclasses import fields, is_dataclass
 from io import TextIOWrapper
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, TextIO, Union, get_args, get_origin, get_type_hints
+from typing import Any, TextIO, Union, get_args, get_origin, get_type_hints
 
 from safetensors import SafetensorError
 
 from rarewords.errors import InputError
-
-# Of what an option or a setting may be; beyond it, libraries fail or run without end, each in its own way.
-LARGEST_NUMBER = 2**31 - 1
 
 
 @contextmanager
@@ -195,36 +192,6 @@ def understood(path: str | Path, remedy: str) -> Iterator[None]:
         raise InputError(f"{path} is damaged ({type(error).__name__}: {error}); {remedy}") from None
     except (OSError, SafetensorError) as error:
         raise InputError(f"{path} cannot be read ({error}); {remedy}") from None
-
-
-def checked_settings(cls: Any, values: Any, path: str | Path) -> dict[str, Any]:
-    """The settings of a TOML or JSON file for a dataclass; unknown names and other types are refused."""
-    hints = get_type_hints(cls)
-    if not isinstance(values, dict):
-        raise InputError(f"{path}: its settings are not named values")
-    found = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-    for name, value in found.items():
-        if name not in hints:
-            raise InputError(f"{path}: unknown setting {name!r}; there are {', '.join(sorted(hints))}")
-        if not _fits(value, hints[name]):
-            raise InputError(f"{path}: {name} cannot be {values[name]!r:.80}")
-    return found
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value has the type of a field: ``3 -> float: True``, ``"3" -> int: False``."""
-    kind, inner = get_origin(hint) or hint, get_args(hint)
-    if kind in (Union, UnionType):
-        return any(_fits(value, one) for one in inner)
-    if kind is Literal:
-        return value in inner
-    if kind is tuple:
-        return isinstance(value, tuple) and all(_fits(one, inner[0]) for one in value)
-    if kind in (int, float) and isinstance(value, int | float) and not abs(value) <= LARGEST_NUMBER:
-        return False  # NaN, too
-    return isinstance(value, (int, float) if kind is float else kind) and isinstance(value, bool) == (
-        kind is bool
-    )
 
 
 def file_digest(path: str | Path) -> str:

@@ -94,8 +94,14 @@ def test_standard_input_several_files_and_adding(store, tmp_path):
         (["--text", "empty.txt", "--out", "s"], "empty.txt is empty"),
         (["--text", "dots.txt", "--out", "s"], "the text has no words"),
         (["--out", "s"], "no text given"),
-        (["a.jsonl", "--out", "s", "--settings", "window.toml"], "window must be between 1 and 1000"),
-        (["a.jsonl", "--out", "s", "--contexts", "0"], "contexts must be between 1 and 1000000"),
+        (
+            ["a.jsonl", "--out", "s", "--settings", "window.toml"],
+            "window must be at least 1 and at most 1000,",
+        ),
+        (
+            ["a.jsonl", "--out", "s", "--contexts", "0"],
+            "contexts must be at least 1 and at most 1000000, not 0",
+        ),
         (["a.jsonl", "--out", "s", "--rule", "all"], "rule (--rule) must be english or any"),
         (["--text", "a.jsonl", "--out", "taken"], "choose another folder"),
         (["--text", "a.jsonl", "--out", "s", "--engine", "spark"], "no engine called 'spark'"),

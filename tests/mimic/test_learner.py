@@ -180,7 +180,7 @@ def test_half_the_matrix_lies_between_none_and_all_of_it(quick):
 def test_settings_are_checked():
     wrong = [{"reading": "aloud"}, {"contexts": 0}, {"scale": 0.0}, {"spelling": -1.0}]
     for one in wrong:
-        with pytest.raises(InputError, match="learner settings"):
+        with pytest.raises(InputError, match=f"{next(iter(one))} must be "):
             LearnerSettings(**one)
     with pytest.raises(InputError, match="unknown setting 'volume'"):
         LearnerSettings.from_dict({"volume": 11}, "x")

@@ -20,7 +20,7 @@ def test_presets_are_the_papers_and_nonsense_is_refused():
     for changes, message in (
         ({"form": False, "context": False}, "cannot both be off"),
         ({"contexts_min": 65}, "contexts_max must not be below"),
-        ({"ngram_dropout": 1.0}, "ngram_dropout must be from 0 to below 1"),
+        ({"ngram_dropout": 1.0}, "ngram_dropout must be at least 0 and below 1"),
         ({"scale": -1}, "scale must be at least 0"),
         ({"epochs": 0}, "epochs must be at least 1"),
     ):

@@ -20,7 +20,8 @@ from rarewords.cli.ota import ota
 from rarewords.cli.reproduce import reproduce
 from rarewords.cli.teach import scan, teach
 from rarewords.errors import InputError
-from rarewords.files import LARGEST_NUMBER, explain_os_error
+from rarewords.files import explain_os_error
+from rarewords.settings import LARGEST_NUMBER
 
 _INTERRUPTED = 130
 _HELP = ["-h", "--help"]

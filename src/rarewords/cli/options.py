@@ -11,7 +11,8 @@ import typer
 
 from rarewords.engine import Engine, engine_for
 from rarewords.errors import InputError
-from rarewords.files import LARGEST_NUMBER, checked_settings, read_text
+from rarewords.files import read_text
+from rarewords.settings import LARGEST_NUMBER, checked_settings
 
 T = TypeVar("T")
 _TABLE = tomllib.loads((files("rarewords") / "cli" / "options.toml").read_text("utf-8"))

@@ -1,10 +1,10 @@
 """What a store is made with; two stores can be merged if their settings are equal."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from rarewords.errors import InputError
-from rarewords.files import checked_settings
+from rarewords.settings import LARGEST_NUMBER, bounded, check_bounds, checked_settings
 
 WordRule = Literal["english", "any"]
 
@@ -26,24 +26,17 @@ class CorpusSettings:
     :param seed: another seed draws another sample.
     """
 
-    contexts: int = 1000
-    window: int = 25
+    contexts: int = bounded(1000, at_least=1, at_most=1_000_000)
+    window: int = bounded(25, at_least=1, at_most=1000)
     lower_case: bool = True
     words: WordRule = "english"
-    min_count: int = 1
-    seed: int = 0
+    min_count: int = bounded(1, at_least=1, at_most=LARGEST_NUMBER)
+    seed: int = bounded(0, at_least=0, at_most=LARGEST_NUMBER)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.contexts <= 1_000_000:
-            raise InputError(f"contexts must be between 1 and 1000000, not {self.contexts}")
-        if not 1 <= self.window <= 1000:
-            raise InputError(f"window must be between 1 and 1000 words, not {self.window}")
-        if self.words not in ("english", "any"):
+        if self.words not in get_args(WordRule):
             raise InputError(f"the word rule (--rule) must be english or any, not {self.words!r}")
-        if not 1 <= self.min_count < 2**63:
-            raise InputError(f"min-count must be between 1 and 2^63 - 1, not {self.min_count}")
-        if not 0 <= self.seed < 2**63:
-            raise InputError(f"seed must be between 0 and 2^63 - 1, not {self.seed}")
+        check_bounds(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The settings and the version of the rules, as ``store.json`` holds them."""

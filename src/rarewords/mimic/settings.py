@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from rarewords.errors import InputError
-from rarewords.files import checked_settings, read_json
+from rarewords.files import read_json
+from rarewords.settings import bounded, check_bounds, checked_settings
 
 LEARNER_FORMAT, MIMIC_FORMAT = "rarewords.learner/1", "rarewords.mimic/2"
-READINGS = ("masked", "shown", "both")
+Reading = Literal["masked", "shown", "both"]
 # Settings of learners of earlier versions, with the value at which they change nothing.
 _REMOVED = {"attention": 0.0, "condense": 0}
 
@@ -35,32 +36,20 @@ class LearnerSettings:
     :param scale: the distance from the mean embedding, in units of the mean distance of known words.
     """
 
-    contexts: int = 32
-    length: int = 64
-    reading: str = "shown"
-    matrix: float = 1.0
-    spelling: float = 0.5
+    contexts: int = bounded(32, at_least=1)
+    length: int = bounded(64, at_least=8)
+    reading: Reading = "shown"
+    matrix: float = bounded(1.0, at_least=0, at_most=1)
+    spelling: float = bounded(0.5, at_least=0)
     resemblance: float = 0.5
-    resemblance_width: float = 0.1
-    temperature: float = 0.03
-    pieces: float = 0.0
-    pieces_alone: float = 0.5
-    scale: float = 1.0
+    resemblance_width: float = bounded(0.1, above=0)
+    temperature: float = bounded(0.03, above=0)
+    pieces: float = bounded(0.0, at_least=0)
+    pieces_alone: float = bounded(0.5, at_least=0)
+    scale: float = bounded(1.0, above=0)
 
     def __post_init__(self) -> None:
-        problems = [
-            (self.contexts < 1, "contexts must be at least 1"),
-            (self.reading not in READINGS, f"reading must be one of {', '.join(READINGS)}"),
-            (self.length < 8, "length must be at least 8 tokens"),
-            (not 0 <= self.matrix <= 1, "matrix must be from 0 to 1"),
-            (min(self.spelling, self.pieces, self.pieces_alone) < 0, "weights must not be negative"),
-            (self.resemblance_width <= 0, "resemblance_width must be above 0"),
-            (self.temperature <= 0, "temperature must be above 0"),
-            (self.scale <= 0, "scale must be above 0"),
-        ]
-        for wrong, reason in problems:
-            if wrong:
-                raise InputError(f"learner settings: {reason}")
+        check_bounds(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], path: str | Path) -> Self:
@@ -98,41 +87,32 @@ class MimicSettings:
     context: bool = True
     attention: bool = True
     punctuation: bool = True
-    ngram_min: int = 3
+    ngram_min: int = bounded(3, at_least=1)
     ngram_max: int = 5
-    ngram_threshold: int = 4
-    ngram_limit: int = 0
-    ngram_dropout: float = 0.0
-    form_dropout: float = 0.0
-    contexts_min: int = 1
+    ngram_threshold: int = bounded(4, at_least=1)
+    ngram_limit: int = bounded(0, at_least=0)
+    ngram_dropout: float = bounded(0.0, at_least=0, below=1)
+    form_dropout: float = bounded(0.0, at_least=0, below=1)
+    contexts_min: int = bounded(1, at_least=1)
     contexts_max: int = 64
-    scale: float = 0.0
-    min_count: int = 100
-    copies_per_count: int = 100
-    copies_max: int = 5
-    epochs: int = 10
-    batch_size: int = 64
-    learning_rate: float = 0.01
-    held_out: float = 0.0
-    seed: int = 0
+    scale: float = bounded(0.0, at_least=0)
+    min_count: int = bounded(100, at_least=1)
+    copies_per_count: int = bounded(100, at_least=1)
+    copies_max: int = bounded(5, at_least=1)
+    epochs: int = bounded(10, at_least=1)
+    batch_size: int = bounded(64, at_least=1)
+    learning_rate: float = bounded(0.01, above=0)
+    held_out: float = bounded(0.0, at_least=0, below=1)
+    seed: int = bounded(0, at_least=0)
 
     def __post_init__(self) -> None:
-        zero_or_more = ("ngram_limit", "scale", "seed")
-        counts = ("min_count", "copies_per_count", "copies_max", "epochs", "batch_size")
-        one_or_more = ("ngram_min", "ngram_threshold", "contexts_min", *counts)
-        shares = ("ngram_dropout", "form_dropout", "held_out")
-        problems = {
-            "form and context cannot both be off": not (self.form or self.context),
-            "ngram_max must not be below ngram_min": self.ngram_max < self.ngram_min,
-            "contexts_max must not be below contexts_min": self.contexts_max < self.contexts_min,
-            "learning_rate must be above 0": self.learning_rate <= 0,
-            **{f"{name} must be at least 0": getattr(self, name) < 0 for name in zero_or_more},
-            **{f"{name} must be at least 1": getattr(self, name) < 1 for name in one_or_more},
-            **{f"{name} must be from 0 to below 1": not 0 <= getattr(self, name) < 1 for name in shares},
-        }
-        for reason, wrong in problems.items():
-            if wrong:
-                raise InputError(f"mimic settings: {reason}")
+        check_bounds(self)
+        if not (self.form or self.context):
+            raise InputError("form and context cannot both be off")
+        if self.ngram_max < self.ngram_min:
+            raise InputError("ngram_max must not be below ngram_min")
+        if self.contexts_max < self.contexts_min:
+            raise InputError("contexts_max must not be below contexts_min")
 
 
 PRESETS: dict[str, MimicSettings] = {

@@ -1,12 +1,11 @@
 """The settings of one-token approximation and its two presets."""
 
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 from rarewords.errors import InputError
+from rarewords.settings import bounded, check_bounds
 
-FRAMES = ("static", "random", "masked")
-STARTS = ("zero", "mean")
 BASELINES = ("first", "last", "avg")
 METHODS = ("ota", *BASELINES)
 
@@ -29,22 +28,17 @@ class OtaSettings:
     :param seed: seed of the random words.
     """
 
-    frame: str = "masked"
-    start: str = "mean"
+    frame: Literal["static", "random", "masked"] = "masked"
+    start: Literal["zero", "mean"] = "mean"
     layers: tuple[int, ...] | None = None
     balanced: bool = True
-    steps: int = 150
+    steps: int = bounded(150, at_least=1)
     newton: bool = True
-    rate: float = 0.1
+    rate: float = bounded(0.1, above=0)
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _one_of("frame", self.frame, FRAMES)
-        _one_of("start", self.start, STARTS)
-        if self.steps < 1:
-            raise InputError(f"steps must be at least 1, not {self.steps}")
-        if not self.rate > 0:
-            raise InputError(f"rate must be above 0, not {self.rate}")
+        check_bounds(self)
         wrong = [layer for layer in self.layers or () if not isinstance(layer, int) or layer < 0]
         if self.layers == () or wrong:
             raise InputError("layers must name at least one layer, counted from 1 (0: the embedding output)")
@@ -56,7 +50,8 @@ class OtaSettings:
         >>> OtaSettings.preset("paper").steps, OtaSettings.preset("paper", steps=10).steps
         (4000, 10)
         """
-        _one_of("preset", name, tuple(PRESETS))
+        if name not in PRESETS:
+            raise InputError(f"preset must be one of {', '.join(PRESETS)}, not {name!r}")
         known = [field.name for field in fields(cls)]
         unknown = next((change for change in changes if change not in known), None)
         if unknown is not None:
@@ -66,11 +61,6 @@ class OtaSettings:
     def to_dict(self) -> dict[str, Any]:
         """The settings as JSON holds them."""
         return {**asdict(self), "layers": None if self.layers is None else list(self.layers)}
-
-
-def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise InputError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
 
 
 PRESETS = {

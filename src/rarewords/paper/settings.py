@@ -1,12 +1,13 @@
 """How much of the paper's experiments is run, and with which seeds."""
 
 import hashlib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from rarewords.errors import InputError
 from rarewords.mimic.settings import MimicSettings, preset
 from rarewords.ota.settings import OtaSettings
 from rarewords.probe.dataset import SETS, Dataset, Entry, FrequencyBounds
+from rarewords.settings import bounded, check_bounds
 
 
 @dataclass(frozen=True)
@@ -50,25 +51,22 @@ class ReproduceSettings:
     """
 
     name: str = "full"
-    curve_words: int = 1000
-    curve_steps: int = 5000
-    dev_entries: int | None = None
-    test_entries: int | None = None
-    smallest_cell: int = 12
-    targets: int | None = None
-    ota_steps: int = 300
-    contexts: int | None = None
-    min_count: int = 100
-    copies_max: int = 5
+    curve_words: int = bounded(1000, at_least=1)
+    curve_steps: int = bounded(5000, at_least=1)
+    dev_entries: int | None = bounded(None, at_least=1)
+    test_entries: int | None = bounded(None, at_least=1)
+    smallest_cell: int = bounded(12, at_least=1)
+    targets: int | None = bounded(None, at_least=1)
+    ota_steps: int = bounded(300, at_least=1)
+    contexts: int | None = bounded(None, at_least=1)
+    min_count: int = bounded(100, at_least=1)
+    copies_max: int = bounded(5, at_least=1)
     epochs: tuple[int, ...] = (5, 10)
-    seeds: int = 3
-    seed: int = 0
+    seeds: int = bounded(3, at_least=1)
+    seed: int = bounded(0, at_least=0)
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            least = 0 if name == "seed" else 1
-            if isinstance(value, int) and value < least:
-                raise InputError(f"the {name} must be at least {least}, not {value}")
+        check_bounds(self)
         if not self.epochs or list(self.epochs) != sorted(set(self.epochs)) or self.epochs[0] < 1:
             raise InputError(f"the measured epochs must increase from 1 on, not {self.epochs}")
 

@@ -16,6 +16,7 @@ from rarewords.ota.settings import BASELINES
 from rarewords.probe.dataset import RELATIONS, Dataset, Entry, patterns_for, relation_name
 from rarewords.probe.predict import Asked, predict
 from rarewords.probe.result import RANK_LIMIT, ProbeResult, score
+from rarewords.settings import bounded, check_bounds
 from rarewords.stages import Stages
 from rarewords.tokens import Tokens
 from rarewords.vectors import WordVectors
@@ -42,17 +43,14 @@ class EvalSettings:
     subset: str = "all"
     relations: tuple[str, ...] = RELATIONS
     limit: int | None = None
-    below: int | None = None
+    below: int | None = bounded(None, at_least=1)
     slash: bool = False
-    depth: int = RANK_LIMIT
+    depth: int = bounded(RANK_LIMIT, at_least=RANK_LIMIT)
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise InputError(f"unknown method {self.method!r}; use {', '.join(METHODS)}")
-        if self.depth < RANK_LIMIT:
-            raise InputError(f"the depth must be at least {RANK_LIMIT}, not {self.depth}")
-        if self.below is not None and self.below < 1:
-            raise InputError(f"'below' must be a count of at least 1, not {self.below}")
+        check_bounds(self)
         if self.method == "pieces" and (self.below is not None or self.slash):
             raise InputError("'below' and 'slash' need vectors; the method pieces has none")
         object.__setattr__(self, "relations", tuple(relation_name(one) for one in self.relations))

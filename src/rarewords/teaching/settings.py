@@ -1,10 +1,10 @@
 """The settings of teaching; all of them go into the model card."""
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Literal, Self
 
-from rarewords.corpus.settings import WordRule
 from rarewords.errors import InputError
+from rarewords.settings import bounded, check_bounds
 from rarewords.tokens import is_pattern
 
 
@@ -30,27 +30,21 @@ class TeachSettings:
     """
 
     slash: bool = True
-    below: int | None = None
-    min_count: int = 4
-    top: int = 1000
-    contexts: int = 32
-    held_out: int = 8
-    neighbours: int = 3
+    below: int | None = bounded(None, at_least=2)
+    min_count: int = bounded(4, at_least=1)
+    top: int = bounded(1000, at_least=1)
+    contexts: int = bounded(32, at_least=1)
+    held_out: int = bounded(8, at_least=1)
+    neighbours: int = bounded(3, at_least=1)
     keep_all: bool = False
     predictable: bool = False
-    rule: WordRule | None = None
+    rule: Literal["english", "any", None] = None
     question: str | None = None
 
     def __post_init__(self) -> None:
-        if self.below is not None and self.below < 2:
-            raise InputError(f"below must be 2 or more, not {self.below}")
-        if self.rule not in (None, "english", "any"):
-            raise InputError(f"rule must be english or any, not {self.rule!r}")
+        check_bounds(self)
         if self.question is not None and not is_pattern(self.question):
             raise InputError(f"a question needs one <W> and one _: 'a <W> treats _', not {self.question!r}")
-        for name in ("min_count", "top", "contexts", "held_out", "neighbours"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be 1 or more, not {getattr(self, name)}")
 
     def with_rule(self, *, listed: bool) -> Self:
         """The settings with the word rule decided; ``listed``: a list of words is given."""
