@@ -101,7 +101,7 @@ class Engine(AbstractContextManager["Engine"]):
                 # A worker was killed, perhaps because memory ran out; the task it ran is not known.
                 self._stop()
                 failures.update(running.values())
-                if max(failures.values()) > _RETRIES:
+                if max(failures.values(), default=0) > _RETRIES:
                     raise InputError(
                         "a worker process ended again and again: either memory ran out (use fewer "
                         "--workers), or a script starts workers outside `if __name__ == '__main__':`"
