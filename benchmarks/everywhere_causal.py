@@ -9,17 +9,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Self
 
 import numpy as np
 import torch
 from benchmarks.measures import candidates, interval
 from tests.teaching.invented import FOLDER, hypernyms, occurrences_of
 
-from rarewords import LanguageModel, WordVectors, approximate, teach
+from rarewords import InputError, LanguageModel, teach
 from rarewords.forget import taught_tokens
 from rarewords.mimic.masked import find_word
 from rarewords.models import DEFAULT_MODEL
+from rarewords.ota.approximate import batches
+from rarewords.ota.contexts import Frame
 from rarewords.ota.settings import OtaSettings
+from rarewords.ota.solver import Approximator
 from rarewords.rules import words_with_rules
 from rarewords.teaching.judge import Made
 from rarewords.teaching.learners import learner_for
@@ -30,6 +34,7 @@ from rarewords.teaching.target import HeldOut, held_out_sentences, scores_of_wha
 # In units of the embeddings' mean distance from their mean: Adam's rates, and lengths of a step of OTA.
 _RATES, _LENGTHS = (0.001, 0.005, 0.02), (0.02, 0.1, 0.3)
 _WORDS_AT_ONCE = 10
+_AROUND = 16  # tokens of a sentence on either side of the word
 
 
 @dataclass(frozen=True)
@@ -136,15 +141,75 @@ def _sentences(words: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 def _distilled(lm: LanguageModel, start: Way, rate: float, steps: int) -> Way:
     """One-token approximation in the words' sentences: hidden states behind the word as with its pieces."""
-    words = list(start.vectors)
-    began = WordVectors(words, np.stack(list(start.vectors.values())))
-    settings = OtaSettings(steps=steps, rate=rate)
-    clock = time.perf_counter()
-    found = approximate(lm, words, settings, sentences=_sentences(dict.fromkeys(words, ())), start=began)
+    words, settings, clock = list(start.vectors), OtaSettings(steps=steps, rate=rate), time.perf_counter()
+    sentences, pieces = _sentences(dict.fromkeys(words, ())), lm.tokens.pieces_of(words)
+    found: dict[str, np.ndarray] = {}
+    for rows in batches(lm, pieces):
+        own = [words[row] for row in rows]
+        began = torch.from_numpy(np.stack([start.vectors[word] for word in own])).to(lm.device)
+        texts = [" ".join(sentences[word]) for word in own]
+        made = distill(lm, [pieces[row] for row in rows], texts, settings, began)
+        found |= dict(zip(own, made.cpu().numpy(), strict=True))
     seconds = start.seconds + (time.perf_counter() - clock) / len(words)
-    return Way(
-        f"distilled from {start.title}", {word: found.vectors[word] for word in words}, False, None, seconds
-    )
+    return Way(f"distilled from {start.title}", found, False, None, seconds)
+
+
+def distill(
+    lm: LanguageModel,
+    pieces: Sequence[Sequence[int]],
+    texts: Sequence[str],
+    settings: OtaSettings,
+    start: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Vectors of words of the same number of pieces, each compared in its own text. *Shape:* (words, dim)"""
+    approximator = Approximator(lm, settings, SentenceFrame.around_words(lm, texts, pieces))
+    keys = torch.arange(len(pieces), device=lm.device)
+    return approximator.solve(replace(approximator.batch(pieces), keys=keys), start=start)
+
+
+@dataclass(frozen=True)
+class SentenceFrame(Frame):
+    """Sentences of each word around it, instead of drawn words.
+
+    :param windows: for each word, whose key is its place here, token ids without the word.
+        *Shape of each:* (occurrences, places)
+    """
+
+    windows: Sequence[torch.Tensor]
+
+    @classmethod
+    def around_words(cls, lm: LanguageModel, texts: Sequence[str], pieces: Sequence[Sequence[int]]) -> Self:
+        """Windows around each word in its own text.
+
+        A text goes on from its end to its start, so that all windows have the same length.
+        """
+        start, end = lm.tokens.special_tokens
+        end = () if lm.kind == "causal" else end
+        windows = []
+        for text, word in zip(texts, pieces, strict=True):
+            ids = lm.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+            found = [
+                [*start, *_circle(ids, at - _AROUND), *_circle(ids, at + len(word)), *end]
+                for at in range(len(ids))
+                if ids[at : at + len(word)] == list(word)
+            ]
+            if not found:
+                name = lm.tokens.tokenizer.decode(list(word)).strip()
+                raise InputError(f"{name!r} is nowhere in its sentences; give it some that hold it")
+            windows.append(torch.tensor(found, device=lm.device))
+        places = len(start) + 2 * _AROUND + len(end)
+        blank = torch.zeros(places, dtype=torch.long, device=lm.device)
+        return cls(blank, len(start) + _AROUND, blank, blank[:0], windows)
+
+    def sequences(self, pieces: torch.Tensor, keys: torch.Tensor, context: int) -> torch.Tensor:
+        """Token ids of each word in occurrence number ``context``, the first again after the last."""
+        own = [self.windows[key] for key in keys.tolist()]
+        around = torch.stack([windows[context % len(windows)] for windows in own])
+        return torch.cat([around[:, : self.left], pieces, around[:, self.left :]], dim=1)
+
+
+def _circle(ids: Sequence[int], first: int) -> list[int]:
+    return [ids[place % len(ids)] for place in range(first, first + _AROUND)]
 
 
 def _trained(lm: LanguageModel, start: Way, rate: float, steps: int) -> Way:

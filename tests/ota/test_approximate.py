@@ -67,11 +67,12 @@ def test_words_and_phrases_act_more_like_their_pieces_than_the_baselines(lm, app
 
 
 @pytest.mark.parametrize(("preset", "size"), [("fast", 1), ("paper", 2)])
-def test_the_batch_does_not_change_a_vector(lm, preset, size):
+def test_the_batch_does_not_change_a_vector(lm, preset, size, monkeypatch):
     settings = OtaSettings.preset(preset, steps=5)
     whole = approximate(lm, WORDS, settings).vectors
-    parts = approximate(lm, WORDS[::-1], settings, words_per_batch=size).vectors
     others = approximate(lm, [*WORDS[:2], "unicycle"], settings).vectors
+    monkeypatch.setattr("rarewords.ota.approximate._WORDS_PER_BATCH", size)
+    parts = approximate(lm, WORDS[::-1], settings).vectors
     assert list(parts.words) == WORDS[::-1]
     for word in WORDS:
         np.testing.assert_allclose(parts[word], whole[word], atol=1e-4)
@@ -162,8 +163,6 @@ def test_wrong_calls_are_refused(lm):
         approximate(lm, ["lime"])
     with pytest.raises(InputError, match="method must be one of ota, first"):
         approximate(lm, WORDS, method="best")
-    with pytest.raises(InputError, match="words_per_batch must be at least 1"):
-        approximate(lm, WORDS, words_per_batch=0)
 
 
 def test_a_batch_that_memory_cannot_hold_is_halved(lm, monkeypatch):
@@ -191,17 +190,19 @@ KILLED = """
 import sys
 from pathlib import Path
 from rarewords.lm import LanguageModel
-from rarewords.ota.approximate import approximate
+from rarewords.ota import approximate
 from rarewords.ota.settings import OtaSettings
 from rarewords.stages import Stages
 
+approximate._WORDS_PER_BATCH = 1
 lm = LanguageModel.from_pretrained(device="cpu")
 settings = OtaSettings.preset("paper", steps=3)
-approximate(lm, sys.argv[2:], settings, words_per_batch=1, stages=Stages(Path(sys.argv[1])))
+approximate.approximate(lm, sys.argv[2:], settings, stages=Stages(Path(sys.argv[1])))
 """
 
 
-def test_a_killed_run_resumes_and_does_no_word_twice(lm, tmp_path):
+def test_a_killed_run_resumes_and_does_no_word_twice(lm, tmp_path, monkeypatch):
+    monkeypatch.setattr("rarewords.ota.approximate._WORDS_PER_BATCH", 1)
     process = subprocess.Popen([sys.executable, "-c", KILLED, tmp_path, *WORDS])
     while len(list(tmp_path.glob("ota-*.safetensors"))) < 2:
         assert process.poll() is None
@@ -211,12 +212,12 @@ def test_a_killed_run_resumes_and_does_no_word_twice(lm, tmp_path):
     done = {path: path.stat().st_mtime_ns for path in tmp_path.glob("ota-*.safetensors")}
     assert 2 <= len(done) < len(WORDS)
     settings = OtaSettings.preset("paper", steps=3)
-    resumed = approximate(lm, WORDS, settings, words_per_batch=1, stages=Stages(tmp_path))
+    resumed = approximate(lm, WORDS, settings, stages=Stages(tmp_path))
     assert resumed.resumed == len(done)
     assert {path: path.stat().st_mtime_ns for path in done} == done
-    whole = approximate(lm, WORDS, settings, words_per_batch=1)
+    whole = approximate(lm, WORDS, settings)
     np.testing.assert_allclose(resumed.vectors.matrix, whole.vectors.matrix, atol=1e-5)
     # Other settings and other words reuse nothing.
-    other = approximate(lm, WORDS[:1], replace(settings, seed=1), words_per_batch=1, stages=Stages(tmp_path))
+    other = approximate(lm, WORDS[:1], replace(settings, seed=1), stages=Stages(tmp_path))
     assert other.resumed == 0
     assert not np.allclose(other.vectors["kumquat"], whole.vectors["kumquat"], atol=1e-3)

@@ -1,11 +1,13 @@
-"""One-token approximation on causal LMs: the states behind the word, between drawn words or in sentences."""
+"""One-token approximation on causal LMs: the states behind the word, between drawn words or, as a benchmark
+compares them, in sentences."""
 
 import numpy as np
 import pytest
 import torch
+from benchmarks.everywhere_causal import _AROUND, SentenceFrame, distill
 
-from rarewords import InputError, LanguageModel, WordVectors, approximate
-from rarewords.ota.contexts import AROUND, Sentences, word_key
+from rarewords import InputError, LanguageModel, WordVectors
+from rarewords.ota.contexts import word_key
 from rarewords.ota.objective import Batch, Objective
 from rarewords.ota.settings import OtaSettings
 from tests.architectures import CAUSAL, small_causal
@@ -41,28 +43,29 @@ def test_sentences_are_windows_of_one_length_around_the_word():
     lm = causal()
     pieces, text = lm.pieces("kumquat"), " ".join(SENTENCES["kumquat"])
     ids = lm.tokenizer(text, add_special_tokens=False)["input_ids"]
-    frame = Sentences.around_words(lm, [text], [pieces])
+    frame = SentenceFrame.around_words(lm, [text], [pieces])
     batch = Batch(torch.tensor([pieces]), torch.tensor([0]))
     rows = [frame.sequences(batch.pieces, batch.keys, number)[0].tolist() for number in range(3)]
     assert rows[0] == rows[2] != rows[1]
     place = next(at for at in range(len(ids)) if ids[at : at + len(pieces)] == pieces)
     behind = rows[0][frame.left + len(pieces) :]
-    assert len(behind) == AROUND
+    assert len(behind) == _AROUND
     assert behind[:4] == ids[place + len(pieces) :][:4]
     assert rows[0][frame.left : frame.left + len(pieces)] == pieces
 
 
 def test_words_that_their_sentences_lack_are_refused():
+    lm = causal()
     with pytest.raises(InputError, match="'kumquat' is nowhere in its sentences"):
-        approximate(causal(), ["kumquat"], sentences={"kumquat": ["Nothing."]})
+        distill(lm, [lm.pieces("kumquat")], ["Nothing."], OtaSettings())
 
 
 def test_the_search_in_sentences_comes_nearer_to_the_pieces():
     lm = causal()
     pieces, text = lm.pieces("kumquat"), " ".join(SENTENCES["kumquat"])
     settings = OtaSettings(steps=60)
-    found = approximate(lm, ["kumquat"], settings, sentences=SENTENCES).vectors["kumquat"]
-    objective = Objective.of(lm, settings, Sentences.around_words(lm, [text], [pieces]))
+    found = distill(lm, [pieces], [text], settings)[0]
+    objective = Objective.of(lm, settings, SentenceFrame.around_words(lm, [text], [pieces]))
     batch = Batch(torch.tensor([pieces]), torch.tensor([0]))
 
     def distance(vector):
@@ -76,24 +79,23 @@ def test_the_search_in_sentences_comes_nearer_to_the_pieces():
 
 
 def test_words_of_the_same_pieces_have_their_own_sentences(lm):
-    sentences = {"Kumquat": ["The Kumquat sailed to Malta."], "kumquat": SENTENCES["kumquat"]}
-    settings = OtaSettings(steps=2)
-    assert lm.pieces("Kumquat") == lm.pieces("kumquat")
-    both = approximate(lm, list(sentences), settings, sentences=sentences).vectors
-    for word in sentences:
-        alone = approximate(lm, [word], settings, sentences=sentences).vectors
-        np.testing.assert_allclose(both[word], alone[word], atol=1e-4)
-    assert not np.allclose(both["Kumquat"], both["kumquat"], atol=1e-3)
+    texts = ["The Kumquat sailed to Malta.", " ".join(SENTENCES["kumquat"])]
+    settings, pieces = OtaSettings(steps=2), lm.pieces("kumquat")
+    assert lm.pieces("Kumquat") == pieces
+    both = distill(lm, [pieces, pieces], texts, settings)
+    for text, found in zip(texts, both, strict=True):
+        (alone,) = distill(lm, [pieces], [text], settings)
+        np.testing.assert_allclose(found, alone, atol=1e-4)
+    assert not np.allclose(both[0], both[1], atol=1e-3)
 
 
 def test_the_search_begins_where_it_is_told():
     lm = causal()
-    start = WordVectors(["kumquat"], np.full((1, lm.dim), 0.5, np.float32))
-    words = ["kumquat", "lingonberry"]
-    found = approximate(lm, words, OtaSettings(steps=1, rate=1e-6), start=start).vectors
-    assert np.allclose(found["kumquat"], 0.5, atol=1e-4)
-    mean = lm.embeddings[lm.pieces("lingonberry")].mean(dim=0)
-    assert np.allclose(found["lingonberry"], mean, atol=1e-4)
+    pieces, text = lm.pieces("kumquat"), " ".join(SENTENCES["kumquat"])
+    settings, start = OtaSettings(steps=1, rate=1e-6), torch.full((1, lm.dim), 0.5)
+    assert np.allclose(distill(lm, [pieces], [text], settings, start), 0.5, atol=1e-4)
+    mean = lm.embeddings[pieces].mean(dim=0)
+    assert np.allclose(distill(lm, [pieces], [text], settings)[0], mean, atol=1e-4)
 
 
 def test_the_command_takes_a_causal_lm(tmp_path):

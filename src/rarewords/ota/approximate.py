@@ -1,6 +1,6 @@
 """One-token approximation of many words: in batches of equal length, resumable, in one process or several."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +10,7 @@ from torch import Tensor
 from rarewords.engine import Engine, in_threads
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
-from rarewords.ota.contexts import AROUND, Frame, Sentences
+from rarewords.ota.contexts import Frame
 from rarewords.ota.objective import baseline
 from rarewords.ota.settings import METHODS, OtaSettings
 from rarewords.ota.solver import Approximator, kept_curvature
@@ -67,10 +67,7 @@ def approximate(
     settings: OtaSettings | None = None,
     *,
     method: str = "ota",
-    sentences: Mapping[str, Sequence[str]] | None = None,
-    start: WordVectors | None = None,
     keep_single: bool = False,
-    words_per_batch: int | None = None,
     stages: Stages | None = None,
     engine: Engine | None = None,
 ) -> Approximation:
@@ -82,10 +79,7 @@ def approximate(
 
     :param settings: by default those of preset ``fast``.
     :param method: ``ota``, or a baseline: ``first``, ``last`` or ``avg`` of the pieces' embeddings.
-    :param sentences: sentences of each word, to be compared in instead of between random words.
-    :param start: where the search begins, for each word that it has, instead of where the settings say.
     :param keep_single: give words of one piece the model's own embedding instead of leaving them out.
-    :param words_per_batch: how many words are computed together; changes the speed, not the vectors.
     :param stages: keeps finished batches, so that an interrupted run resumes.
     :param engine: spreads the batches over processes or machines; each loads the model by its name.
     """
@@ -93,25 +87,12 @@ def approximate(
         raise InputError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     settings = settings or OtaSettings()
     frame = Frame.of(lm, settings.frame if method == "ota" else "static")
-    room = lm.max_length - len(frame.around) - (2 * AROUND if sentences else 0)
-    pieces_of, notes = _usable(lm, words, room, keep_single)
-    pieces = list(pieces_of.values())
+    pieces_of, notes = _usable(lm, words, lm.max_length - len(frame.around), keep_single)
     recipe: dict[str, object] = {"fingerprint": lm.fingerprint, "method": method}
     if method == "ota":
         recipe["ota"] = settings.to_dict()
-    rows, names = batches(lm, pieces, words_per_batch), list(pieces_of)
-    texts = [" ".join(sentences.get(name, ())) for name in names] if sentences else None
-    begin = None if start is None else [start.get(name) for name in names]
-    parts = [
-        _Part(
-            [pieces[row] for row in part],
-            texts and [texts[row] for row in part],
-            begin and [begin[row] for row in part],
-        )
-        for part in rows
-    ]
     job = _Job(lm, settings, method, recipe, stages if method == "ota" else None)
-    matrix, resumed = job.run(rows, parts, engine)
+    matrix, resumed = job.run(list(pieces_of.values()), None, engine)
     return Approximation(WordVectors(pieces_of, matrix, {"model": lm.name, **recipe}), tuple(notes), resumed)
 
 
@@ -133,45 +114,33 @@ def condense(
     room = lm.max_length - len(Frame.of(lm, settings.frame).around) - len(lm.tokens.slash) - 1
     pieces = lm.tokens.pieces_of(words)
     chosen = [row for row, own in enumerate(pieces) if 0 < len(own) <= room]
-    rows = batches(lm, [pieces[row] for row in chosen])
-    parts = []
-    for part in rows:
-        own = [chosen[row] for row in part]
-        begin: list[np.ndarray | None] = list(vectors[own])
-        parts.append(_Part([pieces[row] for row in own], None, begin, vectors[own]))
     result = np.array(vectors, np.float32)
-    result[chosen], _ = _Job(lm, settings).run(rows, parts, engine)
+    result[chosen], _ = _Job(lm, settings).run([pieces[row] for row in chosen], result[chosen], engine)
     return result
 
 
-def batches(
-    lm: LanguageModel, pieces: Sequence[Sequence[int]], words_per_batch: int | None = None
-) -> list[list[int]]:
+def batches(lm: LanguageModel, pieces: Sequence[Sequence[int]]) -> list[list[int]]:
     """Row numbers in batches of words with the same number of pieces, so that nothing is padded.
 
     Long words come first: if memory does not suffice, that shows at once.
     """
-    if words_per_batch is not None and words_per_batch < 1:
-        raise InputError(f"words_per_batch must be at least 1, not {words_per_batch}")
     by_length: dict[int, list[int]] = {}
     for row, word in enumerate(pieces):
         by_length.setdefault(len(word), []).append(row)
     result = []
     for length in sorted(by_length, reverse=True):
-        usual = _WORDS_PER_BATCH if lm.device.type == "cpu" else max(1, _TOKENS_PER_BATCH // (length + 8))
-        size, rows = words_per_batch or usual, by_length[length]
+        size = _WORDS_PER_BATCH if lm.device.type == "cpu" else max(1, _TOKENS_PER_BATCH // (length + 8))
+        rows = by_length[length]
         result += [rows[at : at + size] for at in range(0, len(rows), size)]
     return result
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A batch of words: their pieces; their sentences, where to begin and what to condense, if given."""
+    """A batch of words: their pieces, and the vectors to condense with them, if any."""
 
     pieces: list[list[int]]
-    texts: list[str] | None
-    start: list[np.ndarray | None] | None
-    behind: np.ndarray | None = None
+    behind: np.ndarray | None
 
 
 @dataclass(frozen=True)
@@ -189,21 +158,26 @@ class _Job:
     stages: Stages | None = None
     curvature: np.ndarray | None = None
 
-    def run(self, rows: list[list[int]], parts: list[_Part], engine: Engine | None) -> tuple[np.ndarray, int]:
-        """The vectors of all parts, and how many an earlier run had made. *Shape:* (words, dim)"""
+    def run(
+        self, pieces: list[list[int]], behind: np.ndarray | None, engine: Engine | None
+    ) -> tuple[np.ndarray, int]:
+        """The vectors of all words, and how many an earlier run had made. *Shape:* (words, dim)"""
+        rows = batches(self.lm, pieces)
+        parts = [
+            _Part([pieces[row] for row in part], None if behind is None else behind[part]) for part in rows
+        ]
         searched = any(len(part.pieces[0]) > 1 or part.behind is not None for part in parts)
         newton = self.method == "ota" and self.settings.newton and searched
         task = replace(self, curvature=kept_curvature(self.lm, self.settings) if newton else None).vectors
         done = engine.map(task, parts) if engine else enumerate(in_threads(task, parts, self.lm.device.type))
-        words = sum(map(len, rows))
-        matrix, resumed = np.zeros((words, self.lm.dim), np.float32), 0
-        with progress("Approximating", total=words, unit="words") as bar:
+        matrix, resumed = np.zeros((len(pieces), self.lm.dim), np.float32), 0
+        with progress("Approximating", total=len(pieces), unit="words") as bar:
             for number, (vectors, reused) in done:
                 matrix[rows[number]] = vectors
                 resumed += len(vectors) if reused else 0
                 bar.advance(len(vectors))
         if resumed:
-            message(f"An earlier run had finished {resumed:,} of {words:,} words")
+            message(f"An earlier run had finished {resumed:,} of {len(pieces):,} words")
         return matrix, resumed
 
     def vectors(self, part: _Part) -> tuple[np.ndarray, bool]:
@@ -216,8 +190,7 @@ class _Job:
 
         if self.stages is None:
             return make()["vectors"], False
-        begin = part.start and [None if one is None else one.tolist() for one in part.start]
-        key = key_of(self.recipe, part.pieces, part.texts, begin)
+        key = key_of(self.recipe, part.pieces)
         return self.stages.arrays("ota", key, make)["vectors"], not made
 
     def _compute(self, part: _Part) -> Tensor:
@@ -225,17 +198,9 @@ class _Job:
         if self.method != "ota" or (len(part.pieces[0]) == 1 and part.behind is None):
             method = "avg" if self.method == "ota" else self.method  # of one piece: its own embedding
             return baseline(lm, torch.tensor(part.pieces, device=lm.device), method)
-        frame = Sentences.around_words(lm, part.texts, part.pieces) if part.texts else None
-        approximator = Approximator(lm, self.settings, frame, self.curvature)
+        approximator = Approximator(lm, self.settings, curvature=self.curvature)
         behind = None if part.behind is None else torch.from_numpy(part.behind).to(lm.device)
-        batch = approximator.batch(part.pieces, behind)
-        if frame:
-            batch = replace(batch, keys=torch.arange(len(batch), device=lm.device))
-        begin = approximator.start(batch.pieces)
-        for row, one in enumerate(part.start or ()):
-            if one is not None:
-                begin[row] = torch.from_numpy(one).to(begin)
-        return approximator.solve(batch, start=begin)
+        return approximator.solve(approximator.batch(part.pieces, behind), start=behind)
 
 
 def _usable(

@@ -1,4 +1,4 @@
-"""The contexts a word is shown in: drawn words, or its own sentences.
+"""The contexts a word is shown in: frames around it, with drawn words.
 
 The random words around a word follow from the seed, its pieces and the number of the context, by mixing bits.
 They are the same on every device, whatever batch, process or machine computes the word.
@@ -20,7 +20,6 @@ _GOLDEN = 0x9E3779B97F4A7C15 - 2**64
 _MIX_1 = 0xBF58476D1CE4E5B9 - 2**64
 _MIX_2 = 0x94D049BB133111EB - 2**64
 _DRAWN = -1  # stands for a random word
-AROUND = 16  # tokens of a real sentence on either side of the word
 
 
 def word_key(pieces: Sequence[int], seed: int) -> int:
@@ -101,48 +100,3 @@ class Frame:
             counters = torch.arange(context * slots, (context + 1) * slots, device=keys.device)
             around[:, self.drawn] = self.fillers[draw(keys, counters, len(self.fillers))].T
         return torch.cat([around[:, : self.left], pieces, around[:, self.left :]], dim=1)
-
-
-@dataclass(frozen=True)
-class Sentences(Frame):
-    """Sentences of each word around it, instead of drawn words.
-
-    :param windows: for each word, whose key is its place here, token ids without the word.
-        *Shape of each:* (occurrences, places)
-    """
-
-    windows: Sequence[Tensor]
-
-    @classmethod
-    def around_words(cls, lm: LanguageModel, texts: Sequence[str], pieces: Sequence[Sequence[int]]) -> Self:
-        """Windows around each word in its own text.
-
-        A text goes on from its end to its start, so that all windows have the same length.
-        """
-        start, end = lm.tokens.special_tokens
-        end = () if lm.kind == "causal" else end
-        windows = []
-        for text, word in zip(texts, pieces, strict=True):
-            ids = lm.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-            found = [
-                [*start, *_circle(ids, at - AROUND), *_circle(ids, at + len(word)), *end]
-                for at in range(len(ids))
-                if ids[at : at + len(word)] == list(word)
-            ]
-            if not found:
-                name = lm.tokens.tokenizer.decode(list(word)).strip()
-                raise InputError(f"{name!r} is nowhere in its sentences; give it some that hold it")
-            windows.append(torch.tensor(found, device=lm.device))
-        places = len(start) + 2 * AROUND + len(end)
-        blank = torch.zeros(places, dtype=torch.long, device=lm.device)
-        return cls(blank, len(start) + AROUND, blank, blank[:0], windows)
-
-    def sequences(self, pieces: Tensor, keys: Tensor, context: int) -> Tensor:
-        """Token ids of each word in occurrence number ``context``, the first again after the last."""
-        own = [self.windows[key] for key in keys.tolist()]
-        around = torch.stack([windows[context % len(windows)] for windows in own])
-        return torch.cat([around[:, : self.left], pieces, around[:, self.left :]], dim=1)
-
-
-def _circle(ids: Sequence[int], first: int) -> list[int]:
-    return [ids[place % len(ids)] for place in range(first, first + AROUND)]
