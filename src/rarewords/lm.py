@@ -25,6 +25,7 @@ from rarewords.progress import progress
 from rarewords.tokens import EncodedBlank, Tokens
 
 R = TypeVar("R")
+_TOKENS_ON_CPU, _TOKENS_ON_GPU = 2048, 65536  # per batch of queries
 # The modules between the last hidden state and the logits. The first row whose names the model has is used; a
 # model with none of them computes logits at every position, which is slower but gives the same numbers.
 _HEADS = (
@@ -50,6 +51,15 @@ class Query:
     word: str = ""
     vector: np.ndarray | Tensor | None = None
     slash: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InputRow:
+    """Token ids that a model reads, with a vector in place of ``ids[slot]`` if there is one."""
+
+    ids: Sequence[int] | np.ndarray
+    slot: int = 0
+    vector: np.ndarray | Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -229,14 +239,33 @@ class LanguageModel:
             hidden = module(hidden)
         return hidden
 
-    def fill(
-        self, queries: Sequence[Query], *, top_k: int = 100, tokens_per_batch: int | None = None
-    ) -> Answers:
-        """The ``top_k`` most probable fillers for the blank of each query.
+    def in_batches(
+        self, rows: Sequence[InputRow], compute: Callable[[list[int], Tensor], R], tokens: int
+    ) -> Iterator[tuple[list[int], R]]:
+        """Batches of rows of one length, and what ``compute`` makes of each.
 
-        Queries of equal length are computed together, so nothing is padded and no answer depends on the
-        other queries.
+        Nothing is padded, so that no result depends on the other rows.
+
+        :param compute: gets the numbers of some rows and their input vectors. *Shape:* (batch, length, dim)
+        :param tokens: at most this many per batch.
         """
+
+        @torch.no_grad()
+        def computed(batch: list[int]) -> tuple[list[int], R]:
+            own = [rows[number] for number in batch]
+            ids = torch.from_numpy(np.array([one.ids for one in own], np.int64)).to(self.device)
+            if all(one.vector is None for one in own):
+                return batch, compute(batch, self.embed(ids))
+            slots = torch.tensor([-1 if one.vector is None else one.slot for one in own], device=self.device)
+            none = torch.zeros(self.dim)
+            vectors = torch.stack([none if one.vector is None else _tensor(one.vector) for one in own])
+            return batch, compute(batch, self.embed(ids, slots, vectors.to(self.device)))
+
+        batches = _batches_by_length([len(one.ids) for one in rows], tokens)
+        return in_threads(computed, batches, self.device.type)
+
+    def fill(self, queries: Sequence[Query], *, top_k: int = 100) -> Answers:
+        """The ``top_k`` most probable fillers of each query's blank; none depends on the other queries."""
         if top_k < 1:
             raise InputError(f"top_k must be at least 1, not {top_k}")
         top_k = min(top_k, len(self.embeddings))
@@ -248,7 +277,7 @@ class LanguageModel:
             return best.indices, best.values - torch.logsumexp(logits, dim=-1, keepdim=True)
 
         with progress("Filling blanks", total=len(queries), unit="queries") as bar:
-            for batch, (best, numbers) in self._answered(queries, tokens_per_batch, most_probable):
+            for batch, (best, numbers) in self._answered(queries, most_probable):
                 ids[batch], log_probs[batch] = best.cpu().numpy(), numbers.cpu().numpy()
                 bar.advance(len(batch))
         return Answers(ids, log_probs, self.tokens)
@@ -262,24 +291,26 @@ class LanguageModel:
             return logits.log_softmax(dim=-1).gather(1, wanted[:, None])[:, 0]
 
         with progress("Scoring", total=len(queries), unit="queries") as bar:
-            for batch, found in self._answered(queries, None, given):
+            for batch, found in self._answered(queries, given):
                 result[batch] = found.cpu().numpy()
                 bar.advance(len(batch))
         return result
 
     def _answered(
-        self, queries: Sequence[Query], tokens: int | None, answer: Callable[[list[int], Tensor], R]
+        self, queries: Sequence[Query], answer: Callable[[list[int], Tensor], R]
     ) -> Iterator[tuple[list[int], R]]:
-        """Batches of queries of one length, and what ``answer`` makes of the logits at their blanks."""
+        """Batches of queries, and what ``answer`` makes of the logits at their blanks, float32 or float64."""
         encoded = self._encode(queries)
-        budget = tokens or (2048 if self.device.type == "cpu" else 65536)
 
-        @torch.no_grad()
-        def compute(batch: list[int]) -> tuple[list[int], R]:
-            return batch, answer(batch, self._blank_logits([(encoded[i], queries[i].vector) for i in batch]))
+        def compute(batch: list[int], inputs: Tensor) -> R:
+            blanks = torch.tensor([encoded[row].blank for row in batch], device=self.device)
+            logits = self.logits_at(inputs, blanks)
+            return answer(batch, logits if logits.dtype == torch.float64 else logits.float())
 
-        batches = batches_by_length([len(one.ids) for one in encoded], budget)
-        return in_threads(compute, batches, self.device.type)
+        pairs = zip(encoded, queries, strict=True)
+        rows = [InputRow(one.ids, one.word_end - 1, query.vector) for one, query in pairs]
+        budget = _TOKENS_ON_CPU if self.device.type == "cpu" else _TOKENS_ON_GPU
+        return self.in_batches(rows, compute, budget)
 
     def _encode(self, queries: Sequence[Query]) -> list[EncodedBlank]:
         if not queries:
@@ -301,18 +332,6 @@ class LanguageModel:
                     f"{self.name} takes at most {self.max_length}"
                 )
         return encoded
-
-    def _blank_logits(self, batch: list[tuple[EncodedBlank, np.ndarray | Tensor | None]]) -> Tensor:
-        """Logits, float32 or float64, at the blank of rows of one length. *Shape:* (batch, vocabulary)"""
-        ids = torch.tensor([one.ids for one, _ in batch], device=self.device)
-        places = [-1 if vector is None else one.word_end - 1 for one, vector in batch]
-        slots = torch.tensor(places, device=self.device)
-        none = torch.zeros(self.dim)
-        free = torch.stack([none if vector is None else _tensor(vector) for _, vector in batch])
-        inputs = self.embed(ids, slots, free.to(self.device))
-        blanks = torch.tensor([one.blank for one, _ in batch], device=self.device)
-        logits = self.logits_at(inputs, blanks)
-        return logits if logits.dtype == torch.float64 else logits.float()
 
 
 def _unpickled(precision: str, fingerprint: str, name: str, *about: Any) -> LanguageModel:
@@ -340,11 +359,11 @@ def _tensor(vector: np.ndarray | Tensor) -> Tensor:
     return (torch.tensor(vector) if isinstance(vector, np.ndarray) else vector.detach()).float().cpu()
 
 
-def batches_by_length(lengths: Sequence[int], tokens_per_batch: int) -> list[list[int]]:
-    """Batches of indices of one length, at most ``tokens_per_batch`` tokens; mixed, for an even pace."""
+def _batches_by_length(lengths: Sequence[int], tokens: int) -> list[list[int]]:
+    """Batches of indices of one length, at most ``tokens`` tokens; mixed, for an even pace."""
     groups: dict[int, list[int]] = {}
     for index, length in enumerate(lengths):
         groups.setdefault(length, []).append(index)
-    sizes = {length: max(1, tokens_per_batch // length) for length in groups}
+    sizes = {length: max(1, tokens // length) for length in groups}
     batches = [own[i : i + sizes[n]] for n, own in groups.items() for i in range(0, len(own), sizes[n])]
     return random.Random(0).sample(batches, len(batches))

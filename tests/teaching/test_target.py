@@ -12,6 +12,7 @@ from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 from rarewords import InputError, LanguageModel, WordVectors, inject, teach
 from rarewords.files import from_json
 from rarewords.forget import taught_tokens
+from rarewords.lm import InputRow
 from rarewords.models import load_pretrained, model_kind
 from rarewords.teaching.judge import Made
 from rarewords.teaching.learners import Transport
@@ -20,7 +21,6 @@ from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import Fold, Occurrence, Split
 from rarewords.teaching.target import (
     HeldOut,
-    Reading,
     judge_on_target,
     scores_of_what_follows,
     sentence_embeddings,
@@ -147,7 +147,7 @@ def test_a_taught_encoder_puts_words_near_their_kind(encoder, taught_encoder):
     near = []
     for folder in (encoder, taught_encoder.folder):
         lm = LanguageModel.from_pretrained(folder, device="cpu", kind="encoder")
-        readings = [Reading(tuple(lm.tokenizer(word)["input_ids"])) for word in [*WORDS, *kinds]]
+        readings = [InputRow(tuple(lm.tokenizer(word)["input_ids"])) for word in [*WORDS, *kinds]]
         embedded = sentence_embeddings(lm, readings)
         near.append((embedded[:2] @ embedded[2:].T).argmax(dim=1).tolist())
     assert near[1] == [0, 1] != near[0]
@@ -236,7 +236,7 @@ def test_a_causal_lm_is_taught_a_word_that_occurs_once(causal, tmp_path):
 def test_the_log_probability_of_what_follows_is_that_of_the_model(causal):
     lm = LanguageModel.from_pretrained(causal, device="cpu", kind="causal")
     ids = lm.tokenizer(PLAIN)["input_ids"]
-    ((found,),) = scores_of_what_follows(lm, [HeldOut(0, (Reading(tuple(ids)),), following=3)])
+    ((found,),) = scores_of_what_follows(lm, [HeldOut(0, (InputRow(tuple(ids)),), following=3)])
     with torch.no_grad():
         scores = lm.model(torch.tensor([ids])).logits[0].log_softmax(dim=-1)
     wanted = np.mean([float(scores[at - 1, ids[at]]) for at in range(len(ids) - 3, len(ids))])

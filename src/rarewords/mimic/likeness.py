@@ -48,9 +48,9 @@ def states(lm: LanguageModel, contexts: MaskedContexts) -> Tensor:
     """The last hidden state at the mask of each context. *Shape:* (contexts, hidden)"""
     result = torch.zeros(len(contexts.rows), lm.hidden, device=lm.device)
 
-    def compute(_: Tensor, ids: Tensor, blank: Tensor) -> Tensor:
-        rows = torch.arange(len(ids), device=ids.device)
-        return lm.last_hidden_state(lm.embed(ids))[rows, blank].float()
+    def compute(_: list[int], inputs: Tensor, blank: Tensor) -> Tensor:
+        rows = torch.arange(len(inputs), device=inputs.device)
+        return lm.last_hidden_state(inputs)[rows, blank].float()
 
     fill(result, lm, contexts, compute)
     return result

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 
 from rarewords.corpus.store import Store
-from rarewords.engine import Engine, LocalEngine, in_threads, one_thread
+from rarewords.engine import Engine, LocalEngine, one_thread
 from rarewords.errors import InputError
-from rarewords.lm import LanguageModel, batches_by_length
+from rarewords.lm import InputRow, LanguageModel
 from rarewords.mimic.masked import MaskedContexts, contexts_of_words
 from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
@@ -97,10 +97,10 @@ def read(lm: LanguageModel, known: KnownWords, contexts: MaskedContexts, reading
         own = np.array([lm.whole_words[word] for word in contexts.words])[contexts.owner]
         column = torch.searchsorted(known.ids, torch.from_numpy(own).to(lm.device))
 
-    def compute(part: Tensor, ids: Tensor, blank: Tensor) -> Tensor:
+    def compute(part: list[int], inputs: Tensor, blank: Tensor) -> Tensor:
         # Rounding to bfloat16 moves a reading by less than one context differs from the next.
         with torch.autocast(lm.device.type, dtype=torch.bfloat16, enabled=lm.device.type == "cuda"):
-            logits = lm.logits_at(lm.embed(ids), blank)
+            logits = lm.logits_at(inputs, blank)
         logits = logits[:, known.ids].float()
         if column is not None:
             logits.scatter_(1, column[part][:, None], float("-inf"))
@@ -110,24 +110,24 @@ def read(lm: LanguageModel, known: KnownWords, contexts: MaskedContexts, reading
     return readings
 
 
-def fill(rows: Tensor, lm: LanguageModel, contexts: MaskedContexts, compute: Callable[..., Tensor]) -> None:
-    """Compute a row for each context, in batches of one length. *Shape:* (contexts, any)
+def fill(
+    rows: Tensor,
+    lm: LanguageModel,
+    contexts: MaskedContexts,
+    compute: Callable[[list[int], Tensor, Tensor], Tensor],
+) -> None:
+    """Compute a row for each context. *Shape:* (contexts, any)
 
-    :param compute: gets the numbers of some contexts, their tokens and the place of the mask in each.
-        *Shapes:* (batch,), (batch, length), (batch,) -> (batch, any)
+    :param compute: gets the numbers of some contexts, their input vectors and the place of the mask in each.
+        *Shapes:* (batch,), (batch, length, dim), (batch,) -> (batch, any)
     """
 
-    @torch.no_grad()
-    def computed(numbers: list[int]) -> tuple[Tensor, Tensor]:
-        part = np.array(numbers)
-        ids = np.stack([contexts.rows[at] for at in numbers]).astype(np.int64)
-        batch = [torch.from_numpy(one).to(lm.device) for one in (part, ids, contexts.blank[part])]
-        return batch[0], compute(*batch)
+    def computed(part: list[int], inputs: Tensor) -> Tensor:
+        return compute(part, inputs, torch.from_numpy(contexts.blank[part]).to(lm.device))
 
     budget = _TOKENS_ON_CPU if lm.device.type == "cpu" else _TOKENS_ON_GPU
-    batches = batches_by_length([len(row) for row in contexts.rows], budget)
     with progress("Reading", total=len(contexts.rows), unit="contexts") as bar:
-        for part, found in in_threads(computed, batches, lm.device.type):
+        for part, found in lm.in_batches([InputRow(row) for row in contexts.rows], computed, budget):
             rows[part] = found
             bar.advance(len(part))
 

@@ -16,22 +16,19 @@ two, and encoders are not taught such words at all.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from rarewords.engine import in_threads
-from rarewords.lm import LanguageModel, Query, batches_by_length
+from rarewords.lm import InputRow, LanguageModel, Query
 from rarewords.models import pooling
 from rarewords.teaching.judge import Judgement, Made
 from rarewords.teaching.splits import Occurrence
 from rarewords.tokens import EncodedBlank
 
-R = TypeVar("R")
 # By how many standard errors the gain must exceed what is asked for. Who lists a word has a reason to; most
 # words that a search finds in a text are read well. (An encoder judges these only with keep_all.)
 _LISTED, _FOUND = 1.0, 2.0
@@ -44,15 +41,6 @@ _ASKED = 20  # answers of the reader among which they are looked for
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Token ids that a model reads, with a vector in place of ``ids[slot]`` if there is one."""
-
-    ids: tuple[int, ...]
-    slot: int = -1
-    vector: np.ndarray | None = None
-
-
-@dataclass(frozen=True)
 class HeldOut:
     """A held-out sentence of word number ``owner``.
 
@@ -61,7 +49,7 @@ class HeldOut:
     """
 
     owner: int
-    readings: tuple[Reading, ...]
+    readings: tuple[InputRow, ...]
     following: int
 
 
@@ -85,7 +73,7 @@ def judge_on_target(
     return [_judgement(scores[own], least[own], errors) for own in rows]
 
 
-def sentence_embeddings(target: LanguageModel, readings: Sequence[Reading]) -> Tensor:
+def sentence_embeddings(target: LanguageModel, readings: Sequence[InputRow]) -> Tensor:
     """Pooled last states of unit length. *Shape:* (readings, hidden)"""
     mode = pooling(target.name)
 
@@ -95,7 +83,7 @@ def sentence_embeddings(target: LanguageModel, readings: Sequence[Reading]) -> T
         return torch.nn.functional.normalize(one.float(), dim=-1).cpu()
 
     result = torch.zeros(len(readings), target.hidden)
-    for batch, found in _computed(target, readings, pooled):
+    for batch, found in target.in_batches(readings, pooled, _TOKENS_PER_BATCH):
         result[batch] = found
     return result
 
@@ -114,7 +102,7 @@ def scores_of_what_follows(target: LanguageModel, held_out: Sequence[HeldOut]) -
         return scores
 
     result = np.zeros(len(readings))
-    for batch, scores in _computed(target, readings, scored):
+    for batch, scores in target.in_batches(readings, scored, _TOKENS_PER_BATCH):
         result[batch] = scores
     return result.reshape(len(held_out), -1) if held_out else np.zeros((0, 2))
 
@@ -148,8 +136,8 @@ def held_out_sentences(target: LanguageModel, made: Sequence[Made], *, slash: bo
                 start = len(before) + len(left)
                 placed = EncodedBlank(ids, 0, start, start + len(pieces))
                 ways = [placed.with_slot(mark) for mark in marks]
-                taught = (Reading(way.ids, way.word_end - 1, vector) for way in ways)
-                yield HeldOut(owner, (Reading(ids), *taught), len(right))
+                taught = (InputRow(way.ids, way.word_end - 1, vector) for way in ways)
+                yield HeldOut(owner, (InputRow(ids), *taught), len(right))
 
 
 def _cut(
@@ -194,12 +182,12 @@ def _nearness(
     others = list(dict.fromkeys([*drawn, *(word for _, _, words in usable for word in words)]))
     row_of = {word: row for row, word in enumerate(others)}
 
-    def alone(word: str) -> Reading:
-        return Reading(tuple(target.tokenizer(word)["input_ids"]))
+    def alone(word: str) -> InputRow:
+        return InputRow(tuple(target.tokenizer(word)["input_ids"]))
 
     pieces = [alone(one.split.word) for one in made]
     before, after = target.tokens.special_tokens
-    vectors = [Reading((*before, 0, *after), len(before), vector) for _, vector, _ in usable]
+    vectors = [InputRow((*before, 0, *after), len(before), vector) for _, vector, _ in usable]
     embedded = sentence_embeddings(target, [*map(alone, others), *pieces, *vectors]).double()
     words, owns, taught = embedded.split([len(others), len(pieces), len(vectors)])
     owners = [owner for owner, _, _ in usable]
@@ -219,24 +207,3 @@ def _expected_words(reader: LanguageModel, held_out: Sequence[Occurrence]) -> li
         others = [word for word in words if word.lower() != own.lower()]
         result.append(others[:_EXPECTED] if len(others) >= _EXPECTED else [])
     return result
-
-
-def _computed(
-    target: LanguageModel, readings: Sequence[Reading], compute: Callable[[list[int], Tensor], R]
-) -> Iterator[tuple[list[int], R]]:
-    """Batches of readings of one length, and what ``compute`` makes of each and its input vectors.
-
-    *Shape of the input vectors:* (batch, length, dim)
-    """
-    none = np.zeros(target.dim, np.float32)
-
-    @torch.no_grad()
-    def computed(batch: list[int]) -> tuple[list[int], R]:
-        own = [readings[row] for row in batch]
-        ids = torch.tensor([one.ids for one in own], device=target.device)
-        slots = torch.tensor([one.slot for one in own], device=target.device)
-        vectors = np.stack([none if one.vector is None else one.vector for one in own])
-        return batch, compute(batch, target.embed(ids, slots, torch.from_numpy(vectors).to(target.device)))
-
-    batches = batches_by_length([len(one.ids) for one in readings], _TOKENS_PER_BATCH)
-    return in_threads(computed, batches, target.device.type)
