@@ -60,6 +60,9 @@ def main() -> None:
         own = known.directions(torch.from_numpy(np.array(vectors[word]))[None])[0]
         return [names[row] for row in torch.topk(directions @ own, 8).indices.tolist()]
 
+    def alike(word: str) -> list[str]:
+        return [names[row] for row in torch.topk(spelling.likeness([word])[0], 3).indices.tolist()]
+
     def seen(at: int) -> dict[str, Any]:
         entry = entries[at]
         return {
@@ -71,7 +74,7 @@ def main() -> None:
             "ranks": {kind: int(result.rank[at]) for kind, result in found.items()},
             "loss": round(float(-change[at]), 4),
             "near": near(entry.word.text),
-            "spelling": [word for word, _ in spelling.nearest(entry.word.text, 3)],
+            "spelling": alike(entry.word.text),
         }
 
     totals = {

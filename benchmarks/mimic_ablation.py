@@ -4,7 +4,7 @@
         [--configurations am am+context] [--seeds 0 1 2] [--scales 0 1.4] [--test am+context]
 
 Trains each configuration with each seed and measures it on dev after 5 epochs and after the last. A
-configuration named by ``--test`` is also measured on test; one named by ``--save`` is kept, packed.
+configuration named by ``--test`` is also measured on test; one named by ``--save`` is kept.
 ``--scales`` are the lengths to measure (``MimicSettings.scale``; 0 leaves vectors as they are). Each
 measurement is one line of ``OUT/ablation.jsonl``, written at once, so an interrupted run loses little.
 """
@@ -104,7 +104,7 @@ def main() -> None:
                 measure(mimic, "test", **about, epoch=asked.epochs)
             if name in asked.save:
                 folder = asked.out / f"{name}-{seed}-mimic"
-                mimic.with_scale(asked.scales[0]).save_pretrained(folder, packed=True)
+                mimic.with_scale(asked.scales[0]).save_pretrained(folder)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rarewords import InputError, LanguageModel, Query, WordVectors, inject, inject_folder
-from rarewords.forget import Affected, affected, affected_documents, forget, forget_everything, taught_tokens
+from rarewords.forget import affected, affected_documents, forget, forget_everything, taught_tokens
 from rarewords.injection import save_folder
 from rarewords.models import load_pretrained
 from tests.architectures import ARCHITECTURES, sentence_transformer, small_causal, small_model
@@ -104,7 +104,7 @@ def _taught_small(folder, *, slash):
 @pytest.mark.parametrize("slash", [True, False])
 def test_affected_finds_every_form_of_every_word_that_was_ever_taught(slash, tmp_path):
     texts = ["Nothing.", "Salsify is a root.", "A kumquat and Kumquat, salsify"]
-    expected = [Affected(1, ("salsify",)), Affected(2, ("kumquat", "salsify"))]
+    expected = [(1, ("salsify",)), (2, ("kumquat", "salsify"))]
     assert list(affected(_taught_small(tmp_path / "taught", slash=slash), texts)) == expected
 
 

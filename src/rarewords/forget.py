@@ -155,14 +155,6 @@ def _reported(report: dict[str, Any]) -> dict[str, TaughtWord]:
 
 
 @dataclass(frozen=True)
-class Affected:
-    """A text by its number, counted from 0, and the taught words it holds."""
-
-    row: int
-    words: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class AffectedDocument:
     """A document of a file: its number, counted from 1, its id if asked for, and its taught words."""
 
@@ -172,13 +164,12 @@ class AffectedDocument:
     words: tuple[str, ...]
 
 
-def affected(model: str | Path, texts: Iterable[str]) -> Iterator[Affected]:
-    """The texts that hold a taught word, exactly as the model's tokenizer finds it.
+def affected(model: str | Path, texts: Iterable[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The texts that hold a taught word, as the model's tokenizer finds it: their numbers, from 0, and words.
 
     :param model: a folder made by ``teach``.
     """
-    for row, words in _found(*_taught_vocabulary(model), enumerate(texts)):
-        yield Affected(row, words)
+    return _found(*_taught_vocabulary(model), enumerate(texts))
 
 
 def _taught_vocabulary(model: str | Path) -> tuple[Any, dict[int, str]]:

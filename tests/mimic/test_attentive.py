@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from training.pack_mimic import pack_folder
 
 from rarewords import InputError, WordVectors, build_store
 from rarewords.corpus.settings import CorpusSettings
@@ -104,7 +105,7 @@ def test_saved_and_loaded_it_infers_the_same_and_packed_nearly_so(lm, store, tmp
     before = mimic.infer_words(words, store).vectors.matrix
     folders = tmp_path / "full", tmp_path / "packed"
     mimic.save_pretrained(folders[0])
-    mimic.save_pretrained(folders[1], packed=True)
+    pack_folder(*folders)
     full, packed = (AttentiveMimicking.from_pretrained(folder, lm) for folder in folders)
     np.testing.assert_array_equal(full.infer_words(words, store).vectors.matrix, before)
     assert (full.key, full.history, full.settings) == (mimic.key, mimic.history, mimic.settings)

@@ -4,9 +4,11 @@ import json
 
 import pytest
 import torch
+from safetensors.torch import save_file
+from training.pack_mimic import pack
 
 from rarewords import InputError, Query, WordVectors
-from rarewords.mimic.attentive import AttentiveMimicking, save_tensors
+from rarewords.mimic.attentive import AttentiveMimicking
 from rarewords.mimic.readings import KnownWords
 from rarewords.mimic.settings import bundled_mimic
 from rarewords.models import load_packed
@@ -73,7 +75,7 @@ def test_a_folder_of_another_format_or_model_is_refused(lm, mimic, tmp_path):
 def test_packed_tensors_differ_by_less_than_half_a_step(tmp_path):
     torch.manual_seed(0)
     tensors = {"matrix": torch.randn(20, 30), "vector": torch.randn(30), "row": torch.randn(1, 30)}
-    save_tensors(tmp_path / "packed.safetensors", tensors, packed=True)
+    save_file(pack(tensors), tmp_path / "packed.safetensors")
     found = load_packed(tmp_path / "packed.safetensors")
     assert torch.equal(found["vector"], tensors["vector"])
     assert torch.equal(found["row"], tensors["row"])

@@ -144,7 +144,6 @@ def train(
     without: list[str] | None = None,
     epochs: int | None = None,
     settings: Path | None = None,
-    packed: bool = False,
     seed: int | None = None,
     device: str = "auto",
     as_json: bool = False,
@@ -180,7 +179,7 @@ def train(
             work=stages.path,
             after_epoch=lambda report, _: progress.message(_line(report)),
         )
-        fitted.save_pretrained(out, packed=packed)
+        fitted.save_pretrained(out)
     about = {"folder": str(out), "settings": asdict(chosen), "history": list(map(vars, fitted.history))}
     options.show(as_json, about, f"{out}: trained, {_line(fitted.history[-1])}")
 

@@ -2,8 +2,8 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -36,26 +36,20 @@ from rarewords.vectors import WordVectors
 _WORDS_PER_BATCH = 256
 
 
+@dataclass(frozen=True, eq=False)
 class AttentiveMimicking:
     """A trained mimic model for one language model.
 
     :param targets: vectors of words of several pieces, which also serve as embeddings of context words.
-    :param scale: replaces the ``scale`` of the model's settings.
+    :param settings: those of the training; ``scale`` may be another.
     """
 
-    def __init__(
-        self,
-        lm: LanguageModel,
-        model: FormContextModel,
-        table: NgramTable,
-        targets: WordVectors | None,
-        history: Sequence[EpochReport] = (),
-        *,
-        scale: float | None = None,
-    ) -> None:
-        self.lm, self.model, self.table, self.targets = lm, model, table, targets
-        self.history = tuple(history)
-        self.settings = model.settings if scale is None else replace(model.settings, scale=scale)
+    lm: LanguageModel
+    model: FormContextModel
+    table: NgramTable
+    targets: WordVectors | None
+    settings: MimicSettings
+    history: tuple[EpochReport, ...] = ()
 
     @classmethod
     @one_thread()
@@ -108,11 +102,11 @@ class AttentiveMimicking:
 
         def report(epoch: EpochReport, model: FormContextModel) -> None:
             if after_epoch is not None:
-                after_epoch(epoch, cls(lm, model, table, targets))
+                after_epoch(epoch, cls(lm, model, table, targets, settings))
 
         checkpoint = None if work is None else work / name
         model, history = train(data, settings, ngrams=len(table), checkpoint=checkpoint, after_epoch=report)
-        return cls(lm, model, table, targets, history)
+        return cls(lm, model, table, targets, settings, tuple(history))
 
     @one_thread()
     def infer(self, word: str, contexts: Sequence[str] = ()) -> Inferred:
@@ -164,9 +158,9 @@ class AttentiveMimicking:
         refused = {word: reason for word, reason in zip(words, reasons, strict=True) if reason}
         return InferredWords(vectors, np.concatenate(shares), counts[kept], refused)
 
-    def with_scale(self, scale: float) -> "AttentiveMimicking":
+    def with_scale(self, scale: float) -> Self:
         """The same model with another length of its vectors (see :class:`MimicSettings`)."""
-        return AttentiveMimicking(self.lm, self.model, self.table, self.targets, self.history, scale=scale)
+        return replace(self, settings=replace(self.settings, scale=scale))
 
     @cached_property
     def key(self) -> str:
@@ -176,8 +170,8 @@ class AttentiveMimicking:
         targets = None if self.targets is None else self.targets.key
         return key_of(asdict(self.settings), self.table.known, digests, targets)
 
-    def save_pretrained(self, folder: str | Path, *, packed: bool = False) -> None:
-        """Write the model as a folder; ``packed`` stores matrices as int8, a quarter of the size."""
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the model as a folder."""
         config = {
             "format": MIMIC_FORMAT,
             "model": self.lm.name,
@@ -186,12 +180,12 @@ class AttentiveMimicking:
             "settings": asdict(self.settings),
             "history": [asdict(report) for report in self.history],
         }
-        tensors = self.model.state_dict()
+        tensors = {name: tensor.cpu().contiguous() for name, tensor in self.model.state_dict().items()}
         with whole_folder(folder) as temporary:
             if self.targets is not None:
                 tensors["targets"] = torch.from_numpy(np.array(self.targets.matrix))
                 (temporary / "targets.txt").write_text("\n".join(self.targets.words), "utf-8")
-            save_tensors(temporary / "model.safetensors", tensors, packed=packed)
+            save_file(tensors, temporary / "model.safetensors", metadata={"format": "pt"})
             (temporary / "ngrams.txt").write_text("\n".join(self.table.known), "utf-8")
             write_json(temporary / "config.json", config)
 
@@ -214,8 +208,8 @@ class AttentiveMimicking:
             table = NgramTable(_lines(folder / "ngrams.txt"), settings.ngram_min, settings.ngram_max)
             model = FormContextModel(settings, dim=lm.dim, ngrams=len(table))
             model.load_state_dict(tensors)
-            history = [EpochReport(**report) for report in config["history"]]
-            return cls(lm, model.to(lm.device), table, targets, history)
+            history = tuple(EpochReport(**report) for report in config["history"])
+            return cls(lm, model.to(lm.device), table, targets, settings, history)
 
     @cached_property
     def _known(self) -> ContextEmbeddings:
@@ -248,20 +242,6 @@ class AttentiveMimicking:
         if (self.table.bags([word]).numbers != UNKNOWN).any():
             return ""
         return "no context with a known word and no known n-gram; give sentences that contain it"
-
-
-def save_tensors(path: Path, tensors: Mapping[str, Tensor], *, packed: bool) -> None:
-    """Write tensors; ``packed`` stores matrices as int8, ``matrix ≈ numbers * scale`` of the row."""
-    kept = {}
-    for name, tensor in tensors.items():
-        matrix = tensor.detach().cpu().contiguous()
-        if packed and matrix.ndim == 2 and len(matrix) > 1:
-            scale = matrix.abs().amax(dim=1).clamp_min(1e-12) / 127
-            kept[f"{name}.int8"] = torch.round(matrix / scale[:, None]).to(torch.int8)
-            kept[f"{name}.scale"] = scale.half()
-        else:
-            kept[name] = matrix
-    save_file(kept, path, metadata={"format": "pt"})
 
 
 def _lines(path: Path) -> list[str]:

@@ -31,16 +31,16 @@ class Spelling:
         self._known = known
         self._temperature = temperature
         self._lower_case = lm.lower_case
-        self._words = sorted(lm.whole_words, key=lm.whole_words.__getitem__)
-        self._place = {word: place for place, word in enumerate(self._words)}
+        words = sorted(lm.whole_words, key=lm.whole_words.__getitem__)
+        self._place = {word: place for place, word in enumerate(words)}
         self._number: dict[str, int] = {}
         rows = [
             [self._number.setdefault(gram, len(self._number)) for gram in ngrams(word, _SHORTEST, _LONGEST)]
-            for word in self._words
+            for word in words
         ]
         occurrences = np.bincount([gram for row in rows for gram in set(row)], minlength=len(self._number))
-        self._weights = np.log(len(self._words) / np.maximum(occurrences, 1))
-        self._unseen = float(np.log(len(self._words)) ** 2)
+        self._weights = np.log(len(words) / np.maximum(occurrences, 1))
+        self._unseen = float(np.log(len(words)) ** 2)
         self._table = self._vectors(rows, np.zeros(len(rows))).T.tocsr()
 
     def of(self, words: Sequence[str]) -> tuple[Tensor, Tensor]:
@@ -50,18 +50,13 @@ class Spelling:
         """
         vectors, best = [self._known.embeddings[:0]], [self._known.embeddings.new_zeros(0)]
         for first in range(0, len(words), _WORDS_AT_ONCE):
-            likeness = self._likeness(words[first : first + _WORDS_AT_ONCE])
+            likeness = self.likeness(words[first : first + _WORDS_AT_ONCE])
             weights = torch.softmax(likeness / self._temperature, dim=-1)
             vectors.append(weights @ self._known.embeddings)
             best.append(likeness.max(dim=1).values)
         return torch.cat(vectors), torch.cat(best)
 
-    def nearest(self, word: str, count: int = 5) -> list[tuple[str, float]]:
-        """The known words that resemble a word most, and how much."""
-        values, places = torch.topk(self._likeness([word])[0], min(count, len(self._words)))
-        return [(self._words[at], value) for at, value in zip(places.tolist(), values.tolist(), strict=True)]
-
-    def _likeness(self, words: Sequence[str]) -> Tensor:
+    def likeness(self, words: Sequence[str]) -> Tensor:
         """Cosine of n-gram vectors. *Shape:* (words, known words)"""
         spelled = [word.lower() if self._lower_case else word for word in words]
         found = [ngrams(word, _SHORTEST, _LONGEST) for word in spelled]
