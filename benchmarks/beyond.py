@@ -23,7 +23,7 @@ from torch import Tensor
 
 from beyond_combinations import BASE, COMBINATIONS
 from rarewords import LanguageModel, Store, WordVectors, progress
-from rarewords.mimic.evidence import Evidence, weigh, with_pieces
+from rarewords.mimic.evidence import Evidence
 from rarewords.mimic.learner import WordLearner
 from rarewords.mimic.masked import MaskedContexts, contexts_of_words
 from rarewords.mimic.readings import KnownWords, pool, read
@@ -105,9 +105,7 @@ class Measurement:
         made = Words(words, masked, readings, spelling, resemblance, self.known.mean.repeat(len(words), 1))
         alone = LearnerSettings(pieces_alone=0.5 if pieces else 0.0)  # what is condensed depends on the rest
         with tf32():
-            evidence = with_pieces(
-                self.lm, words, made.evidence(self.known, "masked"), self.known, alone, None
-            )
+            evidence = WordLearner(self.lm, alone).with_pieces(words, made.evidence(self.known, "masked"))
         seconds["pieces"] = time.perf_counter() - started
         cost = {name: round(1000 * value / len(words), 3) for name, value in seconds.items()}
         contexts = len(masked.rows)
@@ -119,9 +117,8 @@ class Measurement:
         learner = self.learner(name, seed)
         evidence = words.evidence(self.known, learner.settings.reading, most)
         with tf32():  # the approximations of pieces alone are there already
-            settings = replace(learner.settings, pieces_alone=0.0)
-            evidence = with_pieces(self.lm, words.words, evidence, self.known, settings, learner.transform)
-        made, share = weigh(evidence, self.known, learner.settings, learner.transform)
+            evidence = learner.with_settings(pieces_alone=0.0).with_pieces(words.words, evidence)
+        made, share = learner.weigh(evidence)
         good = torch.isfinite(share).cpu().numpy()
         kept = [word for word, yes in zip(words.words, good, strict=True) if yes]
         return WordVectors(kept, made.cpu().numpy()[good], {"combination": name})

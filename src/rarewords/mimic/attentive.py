@@ -98,7 +98,7 @@ class AttentiveMimicking:
         vectors = known.matrix[torch.from_numpy(rows[chosen]).to(lm.device)]
         data = TrainingWords(counts[chosen], vectors, table.bags(words), Reader(prepared, words, known))
         made_from = [lm.fingerprint, store.digest, prepared.limit, None if targets is None else targets.key]
-        name = f"training-{key_of(asdict(settings), made_from)}.safetensors"
+        name = f"training-{key_of(asdict(settings), made_from)}.pt"
 
         def report(epoch: EpochReport, model: FormContextModel) -> None:
             if after_epoch is not None:

@@ -13,6 +13,7 @@ identity: nothing is trained, and any masked language model can be used at once.
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -28,15 +29,17 @@ from rarewords.engine import Engine, one_thread
 from rarewords.errors import InputError
 from rarewords.files import read_json, understood, whole_folder, write_json
 from rarewords.lm import LanguageModel
-from rarewords.mimic.evidence import Evidence, Fitted, Inferred, InferredWords, ridge, weigh, with_pieces
+from rarewords.mimic.evidence import Evidence, Fitted, Inferred, InferredWords, ridge
 from rarewords.mimic.masked import contexts_of_sentences
 from rarewords.mimic.readings import KnownWords, pool, read, read_store, shares
 from rarewords.mimic.settings import LEARNER_FORMAT, LearnerSettings, bundled_learner, is_learner
 from rarewords.mimic.spelling import Spelling
+from rarewords.ota.approximate import NoWordsError, approximate, condense
 from rarewords.stages import Stages, key_of
 from rarewords.vectors import WordVectors
 
 _FEWEST_WORDS, MOST_WORDS = 20, 15_000  # for a fit
+_LEAST_RESEMBLANCE = 0.15  # below, the most similar spelling is a coincidence
 _NOTHING = "no sentence and no known word that resembles it; give sentences that contain it"
 
 
@@ -202,6 +205,58 @@ class WordLearner:
         fitted = Fitted(len(chosen), cosine, penalty, contexts, min_count, seed)
         return replace(learner, transform=transform, fitted=fitted)
 
+    def weigh(self, evidence: Evidence) -> tuple[Tensor, Tensor]:
+        """Vectors, and the share of the readings in each.
+
+        The share is NaN if a word has no contexts and resembles no known word.
+        *Shapes:* (words, dim), (words,)
+        """
+        known, settings, read_any = self.known, self.settings, evidence.contexts > 0
+        trust = torch.sigmoid((evidence.resemblance - settings.resemblance) / settings.resemblance_width)
+        weights = torch.stack(
+            [
+                read_any.float(),
+                torch.where(read_any, settings.spelling * trust, 1.0),
+                torch.where(read_any, settings.pieces, settings.pieces_alone),
+            ],
+            dim=1,
+        )
+        centred = evidence.reading.float() - known.mean
+        moved = known.directions(known.mean + centred)
+        if self.transform is not None and settings.matrix:
+            fitted = known.directions(known.mean + centred @ self.transform.to(centred))
+            moved = settings.matrix * fitted + (1 - settings.matrix) * moved
+            moved = known.directions(known.mean + moved)
+        spelling, pieces = known.directions(evidence.spelling), known.directions(evidence.pieces)
+        summed = weights[:, 0:1] * moved + weights[:, 1:2] * spelling + weights[:, 2:3] * pieces
+        nothing = ~read_any & (evidence.resemblance < _LEAST_RESEMBLANCE)
+        # What is condensed consists of readings and spelling as well, so it does not change their shares.
+        share = torch.where(nothing, float("nan"), weights[:, 0] / weights[:, :2].sum(dim=1))
+        return known.at(summed, settings.scale), share
+
+    def with_pieces(self, words: Sequence[str], evidence: Evidence, engine: Engine | None = None) -> Evidence:
+        """The evidence with that of the pieces, as far as the settings ask for it.
+
+        A word with contexts has a vector already, from reading and spelling; what ``word / <vector>`` does
+        in the model is condensed into one. Of a word without contexts the pieces alone are approximated; one
+        that has characters the model does not know goes without.
+        """
+        pieces, read_any = evidence.pieces.clone(), evidence.contexts > 0
+        if self.settings.pieces and bool(read_any.any()):
+            vectors, _ = self.with_settings(pieces=0.0).weigh(evidence)
+            own = [word for word, yes in zip(words, read_any.tolist(), strict=True) if yes]
+            condensed = condense(self.lm, own, vectors[read_any].cpu().numpy(), engine=engine)
+            pieces[read_any] = torch.from_numpy(condensed).to(pieces)
+        alone = [row for row, yes in enumerate(read_any.tolist()) if not yes and self.settings.pieces_alone]
+        if alone:
+            with suppress(NoWordsError):
+                own = [words[row] for row in alone]
+                found = approximate(self.lm, own, keep_single=True, engine=engine).vectors
+                for row in alone:
+                    if words[row] in found:
+                        pieces[row] = torch.tensor(found[words[row]]).to(pieces)
+        return replace(evidence, pieces=pieces)
+
     @cached_property
     def known(self) -> KnownWords:
         """The words the model knows."""
@@ -219,12 +274,11 @@ class WordLearner:
     def _vectors(
         self, words: Sequence[str], reading: Tensor, counts: np.ndarray, engine: Engine | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Vectors, and the share of the readings in each (:func:`weigh`). *Shapes:* (words, dim), (words,)"""
+        """Vectors, and the share of the readings in each (:meth:`weigh`). *Shapes:* (words, dim), (words,)"""
         contexts = torch.from_numpy(counts).to(self.lm.device)
         spelling = _spelling(self.lm, self.settings.temperature).of(words)
         evidence = Evidence(reading, contexts, *spelling, self.known.mean.repeat(len(words), 1))
-        how = self.known, self.settings, self.transform
-        return weigh(with_pieces(self.lm, words, evidence, *how, engine), *how)
+        return self.weigh(self.with_pieces(words, evidence, engine))
 
 
 @lru_cache(maxsize=1)  # learners of one model that differ in other settings share it

@@ -1,6 +1,5 @@
 """Training by mimicking: from a word's spelling and some of its contexts, predict its embedding."""
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -8,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from rarewords.corpus.columns import offsets, ragged
@@ -197,32 +194,19 @@ def _cosine(data: TrainingWords, model: FormContextModel, rows: np.ndarray) -> f
     return float(torch.cat(cosines).mean()) if cosines else None
 
 
-def _tensors(model: FormContextModel, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """All tensors that a training changes, by name."""
-    slots = {
-        f"adam.{index}.{name}": tensor
-        for index, parameter in enumerate(model.parameters())
-        for name, tensor in optimizer.state[parameter].items()
-    }
-    return {**{f"model.{name}": tensor for name, tensor in model.state_dict().items()}, **slots}
-
-
 def _save(
     path: Path, model: FormContextModel, optimizer: torch.optim.Optimizer, history: list[EpochReport]
 ) -> None:
-    tensors = {name: tensor.cpu() for name, tensor in _tensors(model, optimizer).items()}
-    reports = json.dumps([asdict(report) for report in history])
-    with whole_file(path) as temporary:
-        save_file(tensors, temporary, {"history": reports})
+    reports = [asdict(report) for report in history]
+    with whole_file(path) as temporary, temporary.open("wb") as stream:
+        torch.save([model.state_dict(), optimizer.state_dict(), reports], stream)
 
 
-@torch.no_grad()
 def _load(path: Path, model: FormContextModel, optimizer: torch.optim.Optimizer) -> list[EpochReport]:
     """Restore model and optimizer from a checkpoint, if there is one."""
     if not path.is_file():
         return []
-    optimizer.step()  # all gradients are zero; this only creates the moments
-    with safe_open(path, "pt") as saved:
-        for name, tensor in _tensors(model, optimizer).items():
-            tensor.copy_(saved.get_tensor(name))
-        return [EpochReport(**report) for report in json.loads(saved.metadata()["history"])]
+    weights, moments, reports = torch.load(path, map_location="cpu", weights_only=True)
+    model.load_state_dict(weights)
+    optimizer.load_state_dict(moments)
+    return [EpochReport(**report) for report in reports]
