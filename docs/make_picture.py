@@ -45,7 +45,7 @@ def draw(taught: Taught, lm: LanguageModel) -> str:
     left_out = {one.word for one in taught.worse}
     parts = []
     for row, (word, right) in enumerate(chosen):
-        pieces = " ".join(lm.piece_strings(lm.pieces(word)))
+        pieces = " ".join(lm.tokens.piece_strings(lm.pieces(word)))
         sentence = next(line for line in sentences if word in line)
         parts.append(_row(_TOP + row * _ROW, known[word], pieces, sentence, right, word in left_out))
     height = _TOP + len(chosen) * _ROW + 34

@@ -8,6 +8,7 @@
 import logging
 import multiprocessing
 import os
+import random
 import signal
 import sys
 import threading
@@ -70,6 +71,16 @@ def in_threads(function: Callable[[T], R], items: Iterable[T], device: str) -> I
                     yield running.popleft().result()
             while running:
                 yield running.popleft().result()
+
+
+def batches_by_length(lengths: Sequence[int], tokens: int) -> list[list[int]]:
+    """Batches of indices of one length, at most ``tokens`` tokens; mixed, for an even pace."""
+    groups: dict[int, list[int]] = {}
+    for index, length in enumerate(lengths):
+        groups.setdefault(length, []).append(index)
+    sizes = {length: max(1, tokens // length) for length in groups}
+    batches = [own[i : i + sizes[n]] for n, own in groups.items() for i in range(0, len(own), sizes[n])]
+    return random.Random(0).sample(batches, len(batches))
 
 
 class Engine(AbstractContextManager["Engine"]):

@@ -6,7 +6,6 @@ how a sequence becomes hidden states. Through ``inputs_embeds`` a word may be it
 
 import hashlib
 import math
-import random
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rarewords.engine import in_threads
+from rarewords.engine import batches_by_length, in_threads
 from rarewords.errors import InputError
 from rarewords.models import DEFAULT_MODEL, Kind, choose_device, load_pretrained
 from rarewords.progress import progress
@@ -188,10 +187,6 @@ class LanguageModel:
         """The ids of a word's pieces in running text."""
         return self.tokens.pieces(word)
 
-    def piece_strings(self, ids: Sequence[int]) -> list[str]:
-        """Token ids as the vocabulary spells them."""
-        return self.tokens.piece_strings(ids)
-
     @property
     def whole_words(self) -> dict[str, int]:
         """Vocabulary entries that are words by themselves, with their ids."""
@@ -242,9 +237,7 @@ class LanguageModel:
     def in_batches(
         self, rows: Sequence[InputRow], compute: Callable[[list[int], Tensor], R], tokens: int
     ) -> Iterator[tuple[list[int], R]]:
-        """Batches of rows of one length, and what ``compute`` makes of each.
-
-        Nothing is padded, so that no result depends on the other rows.
+        """Batches of rows of one length, so that nothing is padded, and what ``compute`` makes of each.
 
         :param compute: gets the numbers of some rows and their input vectors. *Shape:* (batch, length, dim)
         :param tokens: at most this many per batch.
@@ -254,14 +247,12 @@ class LanguageModel:
         def computed(batch: list[int]) -> tuple[list[int], R]:
             own = [rows[number] for number in batch]
             ids = torch.from_numpy(np.array([one.ids for one in own], np.int64)).to(self.device)
-            if all(one.vector is None for one in own):
-                return batch, compute(batch, self.embed(ids))
             slots = torch.tensor([-1 if one.vector is None else one.slot for one in own], device=self.device)
             none = torch.zeros(self.dim)
             vectors = torch.stack([none if one.vector is None else _tensor(one.vector) for one in own])
             return batch, compute(batch, self.embed(ids, slots, vectors.to(self.device)))
 
-        batches = _batches_by_length([len(one.ids) for one in rows], tokens)
+        batches = batches_by_length([len(one.ids) for one in rows], tokens)
         return in_threads(computed, batches, self.device.type)
 
     def fill(self, queries: Sequence[Query], *, top_k: int = 100) -> Answers:
@@ -276,10 +267,8 @@ class LanguageModel:
             best = torch.topk(logits, top_k, dim=-1)
             return best.indices, best.values - torch.logsumexp(logits, dim=-1, keepdim=True)
 
-        with progress("Filling blanks", total=len(queries), unit="queries") as bar:
-            for batch, (best, numbers) in self._answered(queries, most_probable):
-                ids[batch], log_probs[batch] = best.cpu().numpy(), numbers.cpu().numpy()
-                bar.advance(len(batch))
+        for batch, (best, numbers) in self._answered("Filling blanks", queries, most_probable):
+            ids[batch], log_probs[batch] = best.cpu().numpy(), numbers.cpu().numpy()
         return Answers(ids, log_probs, self.tokens)
 
     def log_likelihood(self, queries: Sequence[Query], ids: Sequence[int]) -> np.ndarray:
@@ -290,14 +279,12 @@ class LanguageModel:
             wanted = torch.tensor([ids[i] for i in batch], device=logits.device)
             return logits.log_softmax(dim=-1).gather(1, wanted[:, None])[:, 0]
 
-        with progress("Scoring", total=len(queries), unit="queries") as bar:
-            for batch, found in self._answered(queries, given):
-                result[batch] = found.cpu().numpy()
-                bar.advance(len(batch))
+        for batch, found in self._answered("Scoring", queries, given):
+            result[batch] = found.cpu().numpy()
         return result
 
     def _answered(
-        self, queries: Sequence[Query], answer: Callable[[list[int], Tensor], R]
+        self, title: str, queries: Sequence[Query], answer: Callable[[list[int], Tensor], R]
     ) -> Iterator[tuple[list[int], R]]:
         """Batches of queries, and what ``answer`` makes of the logits at their blanks, float32 or float64."""
         encoded = self._encode(queries)
@@ -310,7 +297,10 @@ class LanguageModel:
         pairs = zip(encoded, queries, strict=True)
         rows = [InputRow(one.ids, one.word_end - 1, query.vector) for one, query in pairs]
         budget = _TOKENS_ON_CPU if self.device.type == "cpu" else _TOKENS_ON_GPU
-        return self.in_batches(rows, compute, budget)
+        with progress(title, total=len(queries), unit="queries") as bar:
+            for batch, found in self.in_batches(rows, compute, budget):
+                yield batch, found
+                bar.advance(len(batch))
 
     def _encode(self, queries: Sequence[Query]) -> list[EncodedBlank]:
         if not queries:
@@ -357,13 +347,3 @@ def _unpadded(inputs: Tensor) -> dict[str, Tensor]:
 def _tensor(vector: np.ndarray | Tensor) -> Tensor:
     # torch warns of read-only vectors out of memory-mapped files, hence the copy.
     return (torch.tensor(vector) if isinstance(vector, np.ndarray) else vector.detach()).float().cpu()
-
-
-def _batches_by_length(lengths: Sequence[int], tokens: int) -> list[list[int]]:
-    """Batches of indices of one length, at most ``tokens`` tokens; mixed, for an even pace."""
-    groups: dict[int, list[int]] = {}
-    for index, length in enumerate(lengths):
-        groups.setdefault(length, []).append(index)
-    sizes = {length: max(1, tokens // length) for length in groups}
-    batches = [own[i : i + sizes[n]] for n, own in groups.items() for i in range(0, len(own), sizes[n])]
-    return random.Random(0).sample(batches, len(batches))

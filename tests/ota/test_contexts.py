@@ -33,7 +33,7 @@ def test_a_frame_is_whole_words_around_the_pieces(lm, kind, pattern):
     rows = Frame.of(lm, kind).sequences(torch.tensor([pieces, pieces]), keys, 5).tolist()
     whole = set(lm.whole_words.values())
     for row in rows:
-        tokens = lm.piece_strings(row)
+        tokens = lm.tokens.piece_strings(row)
         assert len(tokens) == len(pattern.split())
         for expected, token, id_ in zip(pattern.split(), tokens, row, strict=True):
             assert id_ in whole if expected == "*" else token == expected

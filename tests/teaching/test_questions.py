@@ -159,7 +159,7 @@ def test_german_neighbours_are_known_german_words(german, tmp_path):
     assert {one.word for one in report.words} == set(RARE)
     for one in report.words:
         assert one.question == ""
-        assert list(one.before) == lm.piece_strings(lm.pieces(one.word))
+        assert list(one.before) == lm.tokens.piece_strings(lm.pieces(one.word))
         assert len(one.after) == 5
         assert set(one.after) <= set(lm.whole_words)
 

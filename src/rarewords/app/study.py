@@ -94,7 +94,7 @@ class Study:
         neighbours = zip(self.lm.tokens.text_of(ids[0].tolist()), cosines[0].tolist(), strict=True)
         return {
             "word": word,
-            "pieces": self.lm.piece_strings(self.lm.pieces(word)),
+            "pieces": self.lm.tokens.piece_strings(self.lm.pieces(word)),
             "questions": [
                 {
                     "question": pattern.replace(WORD_SLOT, word),

@@ -27,7 +27,7 @@ def demo(out: Path | None = None, as_json: bool = False) -> None:
         lm = rarewords.LanguageModel.from_pretrained()
         words = read_words(data / "words.txt")
         if not as_json:
-            pieces = " ".join(lm.piece_strings(lm.pieces(words[0])))
+            pieces = " ".join(lm.tokens.piece_strings(lm.pieces(words[0])))
             typer.echo(f"The bundled model reads rare words in pieces ({words[0]}: {pieces}).")
             typer.echo(f"Teaching it {len(words)} of them, at most 20 sentences of Wikipedia each …")
         settings = TeachSettings(question="a <W> is a kind of _.")

@@ -229,6 +229,6 @@ def _nearest(lm: LanguageModel, words: Sequence[str], vectors: np.ndarray) -> li
     ids, _ = known.nearest(torch.from_numpy(vectors), _SHOWN)
     pieces = lm.tokens.pieces_of(words)
     return [
-        Shown("", tuple(lm.piece_strings(own)), tuple(lm.tokens.text_of(near)))
+        Shown("", tuple(lm.tokens.piece_strings(own)), tuple(lm.tokens.text_of(near)))
         for own, near in zip(pieces, ids.tolist(), strict=True)
     ]
