@@ -20,24 +20,21 @@ from rarewords.engine import one_thread
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.mimic.masked import MaskedContexts, contexts_of_sentences
-from rarewords.mimic.readings import fill, pool
+from rarewords.mimic.readings import at_masks, pool
 
 
-def likeness(
-    lm: LanguageModel, words: Sequence[tuple[str, Sequence[str]]], *, length: int = 64
-) -> np.ndarray:
+def likeness(lm: LanguageModel, words: Sequence[tuple[str, Sequence[str]]]) -> np.ndarray:
     """The likeness of every two words, from -1 to 1. *Shape:* (words, words)
 
     >>> likeness(lm, [("oldanka", boats), ("vessel", ships), ("pear", fruits)])  # doctest: +SKIP
 
     :param words: each word with sentences that contain it; the more words, the better the spread is known.
-    :param length: cut a sentence to this many tokens around the word.
     """
     for word, sentences in words:
         if not sentences:
             raise InputError(f"{word!r} has no sentence to compare it by; give sentences that contain it")
     pairs = [(word, sentence) for word, sentences in words for sentence in sentences]
-    masked = contexts_of_sentences(lm.tokens, pairs, length=length)
+    masked = contexts_of_sentences(lm.tokens, pairs)
     found = profiles(states(lm, masked), np.array([len(sentences) for _, sentences in words]))
     unit = torch.nn.functional.normalize(found, dim=1)
     return (unit @ unit.T).cpu().numpy()
@@ -46,14 +43,12 @@ def likeness(
 @one_thread()
 def states(lm: LanguageModel, contexts: MaskedContexts) -> Tensor:
     """The last hidden state at the mask of each context. *Shape:* (contexts, hidden)"""
-    result = torch.zeros(len(contexts.rows), lm.hidden, device=lm.device)
 
     def compute(_: list[int], inputs: Tensor, blank: Tensor) -> Tensor:
         rows = torch.arange(len(inputs), device=inputs.device)
         return lm.last_hidden_state(inputs)[rows, blank].float()
 
-    fill(result, lm, contexts, compute)
-    return result
+    return at_masks(lm, contexts, compute, lm.hidden)
 
 
 @one_thread()

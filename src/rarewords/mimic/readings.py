@@ -91,7 +91,6 @@ def read(lm: LanguageModel, known: KnownWords, contexts: MaskedContexts, reading
     if reading == "shown":
         contexts = _with_words(lm, contexts)
     kept = torch.float16 if lm.device.type == "cuda" else torch.float32
-    readings = torch.zeros(len(contexts.rows), lm.dim, device=lm.device, dtype=kept)
     column = None
     if reading == "forbidden":
         own = np.array([lm.whole_words[word] for word in contexts.words])[contexts.owner]
@@ -106,21 +105,22 @@ def read(lm: LanguageModel, known: KnownWords, contexts: MaskedContexts, reading
             logits.scatter_(1, column[part][:, None], float("-inf"))
         return (torch.softmax(logits, dim=-1) @ known.embeddings).to(kept)
 
-    fill(readings, lm, contexts, compute)
-    return readings
+    return at_masks(lm, contexts, compute, lm.dim, kept)
 
 
-def fill(
-    rows: Tensor,
+def at_masks(
     lm: LanguageModel,
     contexts: MaskedContexts,
     compute: Callable[[list[int], Tensor, Tensor], Tensor],
-) -> None:
-    """Compute a row for each context. *Shape:* (contexts, any)
+    size: int,
+    dtype: torch.dtype = torch.float32,
+) -> Tensor:
+    """What ``compute`` makes of each context, on the model's device. *Shape:* (contexts, size)
 
     :param compute: gets the numbers of some contexts, their input vectors and the place of the mask in each.
-        *Shapes:* (batch,), (batch, length, dim), (batch,) -> (batch, any)
+        *Shapes:* (batch,), (batch, length, dim), (batch,) -> (batch, size)
     """
+    result = torch.zeros(len(contexts.rows), size, device=lm.device, dtype=dtype)
 
     def computed(part: list[int], inputs: Tensor) -> Tensor:
         return compute(part, inputs, torch.from_numpy(contexts.blank[part]).to(lm.device))
@@ -128,8 +128,9 @@ def fill(
     budget = _TOKENS_ON_CPU if lm.device.type == "cpu" else _TOKENS_ON_GPU
     with progress("Reading", total=len(contexts.rows), unit="contexts") as bar:
         for part, found in lm.in_batches([InputRow(row) for row in contexts.rows], computed, budget):
-            rows[part] = found
+            result[part] = found
             bar.advance(len(part))
+    return result
 
 
 def _with_words(lm: LanguageModel, contexts: MaskedContexts) -> MaskedContexts:
