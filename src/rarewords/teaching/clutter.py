@@ -6,6 +6,7 @@ it. None of them is worth a token; a search of the text passes over them, and a 
 """
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Container, Mapping
 from importlib.resources import files
@@ -33,8 +34,10 @@ _CUT_BEHIND, _CUT_BEFORE = re.compile(rf"{_HYPHEN}(?:\s|$)"), re.compile(rf"\w{_
 _SUFFIXES = [("s", ""), ("es", ""), ("ies", "y"), ("ed", ""), ("d", ""), ("ied", "y")]
 _SUFFIXES += [("ing", ""), ("ing", "e"), ("ly", "")]
 _SHORTEST_STEM = 4
-# English words that go with any word and say nothing about it.
-FUNCTION_WORDS = frozenset((files("rarewords") / "assets" / "function-words.txt").read_text("utf-8").split())
+# English words by what they tell about a word beside them.
+_TABLE = tomllib.loads((files("rarewords") / "assets" / "english.toml").read_text("utf-8"))
+ENGLISH = {name: frozenset(words.split()) for name, words in _TABLE.items()}
+FUNCTION_WORDS = ENGLISH["function"]
 
 
 def clutter(store: Store, counts: Mapping[str, int], known: Container[str]) -> dict[str, str]:

@@ -14,8 +14,8 @@ adjective  *very*, *more*, *is*, *was* … before it, or a noun behind it;   ``i
 noun       everything else                                                 ``a <W> is a kind of _.``
 ========== =============================================================== ==========================
 
-The words that decide are English. Of text in another language, the known words nearest to the vector are
-shown instead of an answer to a sentence that the model cannot read.
+The words that decide are English (``assets/english.toml``). Of text in another language, the known words
+nearest to the vector are shown instead of an answer to a sentence that the model cannot read.
 
 To judge a word, the model is asked a few plain questions. The answers to each, weighted by probability, point
 from the mean embedding somewhere; where they point is compared with the word's vector.
@@ -36,6 +36,7 @@ from torch import Tensor
 from rarewords.lm import LanguageModel, Query
 from rarewords.mimic.masked import find_word
 from rarewords.mimic.readings import KnownWords
+from rarewords.teaching.clutter import ENGLISH
 from rarewords.tokens import WORD_SLOT
 
 Use = Literal["noun", "plural", "adjective", "verb", "name"]
@@ -53,28 +54,7 @@ _WORD = re.compile(r"[^\W\d_]+|\d+")
 _BEFORE, _AFTER = re.compile(r"(\w+) $"), re.compile(r" (\w+)")
 _ADJECTIVE = re.compile("(?:al|ic|ous|ive|ful|ary|ar|ent|ant|ble|less|ish|ile|ose|oid)$")
 _INSIDE = re.compile(r"[\w,;] $")  # what stands before a word that does not begin a sentence or a quotation
-
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_TO = _set("to will would can could may might must should shall cannot")
-_MANY = _set("these those many few several both two three four five six various numerous")
-_DEGREE = _set("very more most less so too quite rather extremely highly")
-_BE = _set("is are was were be been being became become remained seemed")
-_ARE, _IS = _set("are were have do"), _set("is was has does")
-_ONE = _set("a an each every one this another")
-_ARTICLE = _set("a an the this that each every its his her their our my another any no")
-_PREPOSITION = _set("of in on with by from for between into")
-# Behind a noun phrase, not inside one.
-_FUNCTION = _TO | _BE | _ARE | _IS | _PREPOSITION
-_FUNCTION |= _set("at onto over under through during after before about as and or but than that which who")
-_FUNCTION |= _set("whom whose where when while if because had did not it he she they we you i also only")
-_FUNCTION |= _set("the a an")
-# Frequent in any English text; one word in five is one of them, and hardly any in other languages.
-_ENGLISH = _set("the of and to is that with for by from it this are which were been has")
-_ENGLISH_SHARE = 0.05
+_ENGLISH_SHARE = 0.05  # of all words are frequent English ones
 
 
 @dataclass(frozen=True)
@@ -180,7 +160,7 @@ def as_title(question: str) -> str:
 def is_english(sentences: Sequence[str]) -> bool:
     """Whether at least one word in twenty is one of the most frequent English function words."""
     words = [word for sentence in sentences for word in _WORD.findall(sentence.lower())]
-    return sum(word in _ENGLISH for word in words) >= _ENGLISH_SHARE * len(words)
+    return sum(word in ENGLISH["frequent"] for word in words) >= _ENGLISH_SHARE * len(words)
 
 
 def use_of(word: str, sentences: Sequence[str], *, lower_case: bool = True) -> Use:
@@ -201,15 +181,18 @@ def use_of(word: str, sentences: Sequence[str], *, lower_case: bool = True) -> U
             seen["capital" if spelled[:1].isupper() and not spelled.isupper() else "small"] += 1
         preceding, following = _BEFORE.search(left.lower()), _AFTER.match(sentence[end:].lower())
         before, after = preceding[1] if preceding else "", following[1] if following else ""
-        ends = not after or after in _FUNCTION  # behind the word, its phrase or the sentence ends
+        ends = (
+            not after or after in ENGLISH["behind_phrase"]
+        )  # behind the word, its phrase or the sentence ends
         if plural:  # an article tells nothing: "the planets"
-            seen["noun"] += before in _ONE or after in _IS
-            seen["plural"] += before in _MANY or before.isdigit() or after in _ARE
-        elif before in _TO:
+            seen["noun"] += before in ENGLISH["before_singular"] or after in ENGLISH["behind_singular"]
+            many = before in ENGLISH["before_plural"] or before.isdigit()
+            seen["plural"] += many or after in ENGLISH["behind_plural"]
+        elif before in ENGLISH["before_verb"]:
             seen["verb"] += 1
-        elif before in _DEGREE | _BE:
+        elif before in ENGLISH["before_predicate"]:
             seen["predicate"] += 1
-        elif before in _ARTICLE or (before in _PREPOSITION and ends):
+        elif before in ENGLISH["article"] or (before in ENGLISH["preposition"] and ends):
             seen["noun" if ends else "modifier"] += 1
     if seen["capital"] > seen["small"]:
         return "name"
