@@ -108,11 +108,10 @@ def _untrained(asked: argparse.Namespace) -> tuple[Asked, list[Way]]:
     lm, sentences = LanguageModel.from_pretrained(asked.model, kind="causal"), _sentences(kinds)
     start = time.perf_counter()
     maker, _ = learner_for(lm, None, DEFAULT_MODEL)
-    transport = maker.transport
     made = maker.learner.infer_each(list(sentences.items()))
-    ours = {one.word: transport(one.vector[None])[0] for one in made if one}
+    ours = {one.word: maker.transport(one.vector[None])[0] for one in made if one}
     seconds = (time.perf_counter() - start) / len(kinds)
-    print(f"{transport.words} words in common, held-out cosine {transport.held_out_cosine:.3f}")
+    print(f"{maker.words} words in common, held-out cosine {maker.held_out_cosine:.3f}")
     means = {word: lm.embeddings[lm.pieces(word)].float().mean(dim=0).cpu().numpy() for word in kinds}
     prompts = {word: " ".join(own) + " " for word, own in sentences.items()}
     ways = [

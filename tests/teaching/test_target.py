@@ -9,13 +9,13 @@ import pytest
 import torch
 from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
-from rarewords import InputError, LanguageModel, WordVectors, inject, teach
+from rarewords import InputError, LanguageModel, WordLearner, WordVectors, inject, teach
 from rarewords.files import from_json
 from rarewords.forget import taught_tokens
 from rarewords.lm import InputRow
 from rarewords.models import load_pretrained, model_kind
 from rarewords.teaching.judge import Made
-from rarewords.teaching.learners import Transport
+from rarewords.teaching.learners import TransportedLearner
 from rarewords.teaching.outcome import Learned
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import Fold, Occurrence, Split
@@ -222,7 +222,7 @@ def test_a_causal_lm_is_taught_whole(taught_causal, causal, lm):
     new = LanguageModel.from_pretrained(taught_causal.folder, device="cpu", kind="causal")
     old = LanguageModel.from_pretrained(causal, device="cpu", kind="causal")
     assert len(new.pieces("blimpet")) == 1
-    spread = Transport.fit(lm, old).target
+    spread = TransportedLearner.fit(WordLearner(lm), old).target
     row = new.embeddings[new.pieces("blimpet")[0]]
     assert float((row - spread.mean).norm()) == pytest.approx(spread.spread, rel=1e-4)
 

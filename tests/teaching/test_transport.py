@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from rarewords import InputError, LanguageModel
+from rarewords import InputError, LanguageModel, WordLearner
 from rarewords.mimic.readings import KnownWords
 from rarewords.models import load_pretrained
-from rarewords.teaching.learners import Transport
+from rarewords.teaching.learners import TransportedLearner
 from tests.architectures import small_causal
 
 
@@ -19,11 +19,11 @@ def test_a_rotated_space_is_found_again(lm):
     with torch.no_grad():
         weight.copy_(3 * weight @ rotation + 1)
     target = LanguageModel(model, tokenizer)
-    transport = Transport.fit(lm, target)
-    assert transport.words == len(lm.whole_words)
-    assert transport.held_out_cosine > 0.99
+    learner = TransportedLearner.fit(WordLearner(lm), target)
+    assert learner.words == len(lm.whole_words)
+    assert learner.held_out_cosine > 0.99
     row = lm.whole_words["harbour"]
-    moved = torch.from_numpy(transport(lm.embeddings[[row]].numpy()))
+    moved = torch.from_numpy(learner.transport(lm.embeddings[[row]].numpy()))
     known = KnownWords.of(target)
     assert known.ids[(known.directions(known.embeddings) @ known.directions(moved)[0]).argmax()] == row
     assert float((moved - known.mean).norm()) == pytest.approx(known.spread, rel=1e-4)
@@ -31,12 +31,13 @@ def test_a_rotated_space_is_found_again(lm):
 
 def test_the_same_words_give_the_same_key_and_others_another(lm):
     targets = [LanguageModel(*small_causal("llama"), kind="causal") for _ in range(2)]
-    first, second = (Transport.fit(lm, target) for target in targets)
+    reads = WordLearner(lm)
+    first, second = (TransportedLearner.fit(reads, target) for target in targets)
     assert first.key == second.key
     with torch.no_grad():
         targets[1].model.get_input_embeddings().weight[300:].mul_(2)
-    assert Transport.fit(lm, targets[1]).key != first.key
-    assert first(np.zeros((3, lm.dim), np.float32)).shape == (3, 32)
+    assert TransportedLearner.fit(reads, targets[1]).key != first.key
+    assert first.transport(np.zeros((3, lm.dim), np.float32)).shape == (3, 32)
 
 
 def test_models_of_different_languages_are_refused(lm):
@@ -44,4 +45,4 @@ def test_models_of_different_languages_are_refused(lm):
     target = LanguageModel(model, tokenizer, name="strange", kind="causal")
     target.tokens.__dict__["whole_words"] = {"straße": 5, "the": 6}
     with pytest.raises(InputError, match=r"default and strange have only 1 words in common"):
-        Transport.fit(lm, target)
+        TransportedLearner.fit(WordLearner(lm), target)

@@ -46,29 +46,26 @@ Learner = WordLearner | AttentiveMimicking
 
 
 @dataclass(frozen=True)
-class Transport:
-    """The way from the reader's space to the target's.
+class TransportedLearner:
+    """A learner of a reader whose vectors are brought into the space of the model that is taught.
 
     :param matrix: *Shape:* (reader's dim, target's dim)
     :param words: the number of words that both models have as one piece.
     :param held_out_cosine: of transported and true embeddings, centred, for one such word in ten.
     """
 
-    reader: KnownWords
+    learner: Learner
+    known: KnownWords
     target: KnownWords
     matrix: Tensor
     words: int
     held_out_cosine: float
 
-    @property
-    def key(self) -> str:
-        """A digest of the matrix."""
-        return hashlib.sha256(self.matrix.numpy().tobytes()).hexdigest()
-
     @classmethod
     @one_thread()
-    def fit(cls, reader: LanguageModel, target: LanguageModel) -> Self:
+    def fit(cls, learner: Learner, target: LanguageModel) -> Self:
         """Fit the matrix; no text is needed."""
+        reader = learner.lm
         shared = sorted(set(reader.whole_words) & set(target.whole_words))
         if len(shared) < _FEWEST_SHARED:
             raise InputError(
@@ -81,28 +78,25 @@ class Transport:
             spaces.append((KnownWords.of(lm), rows))
         (old, inputs), (new, outputs) = spaces
         matrix, cosine, _ = ridge(inputs - old.mean.cpu(), outputs - new.mean.cpu())
-        return cls(old, new, matrix, len(shared), cosine)
+        return cls(learner, old, new, matrix, len(shared), cosine)
 
-    def __call__(self, vectors: np.ndarray) -> np.ndarray:
-        """Vectors in the target's space. *Shape:* (n, reader's dim) -> (n, target's dim)"""
-        centred = torch.from_numpy(vectors).float() - self.reader.mean.cpu()
-        moved = (centred @ self.matrix).to(self.target.mean)
-        return self.target.at(moved, 1.0).cpu().numpy()
-
-
-@dataclass(frozen=True)
-class TransportedLearner:
-    """A learner of a reader whose vectors are brought into the space of the model that is taught."""
-
-    learner: Learner
-    reader: LanguageModel
-    transport: Transport
+    @property
+    def reader(self) -> LanguageModel:
+        """The masked LM that reads."""
+        return self.learner.lm
 
     @property
     def key(self) -> str:
         """A digest of everything the vectors depend on besides the target."""
         read = self.reader.fingerprint, self.learner.key, CONTEXTS_FOR_ANOTHER
-        return key_of("transported", read, self.transport.key)
+        matrix = hashlib.sha256(self.matrix.numpy().tobytes()).hexdigest()
+        return key_of("transported", read, matrix)
+
+    def transport(self, vectors: np.ndarray) -> np.ndarray:
+        """Vectors in the target's space. *Shape:* (n, reader's dim) -> (n, target's dim)"""
+        centred = torch.from_numpy(vectors).float() - self.known.mean.cpu()
+        moved = (centred @ self.matrix).to(self.target.mean)
+        return self.target.at(moved, 1.0).cpu().numpy()
 
 
 AnyLearner = Learner | TransportedLearner
@@ -138,7 +132,7 @@ def learner_for(
     opened, name = open_learner(reads, learner, store)
     if learner is None and isinstance(opened, WordLearner):
         opened = opened.with_settings(reading="masked", length=_LENGTH)
-    return TransportedLearner(opened, reads, Transport.fit(reads, lm)), name
+    return TransportedLearner.fit(opened, lm), name
 
 
 def fitting_passes(lm: LanguageModel, store: Store) -> int:
