@@ -31,7 +31,6 @@ from rarewords.mimic.masked import Span, find_word
 from rarewords.progress import progress
 from rarewords.teaching.clutter import FUNCTION_WORDS
 from rarewords.tokens import Tokens, with_capital
-from rarewords.vectors import WordVectors
 
 _RUN = re.compile(r"\b[\w-]+(?: [\w-]+)+\b")
 _FIXED = 0.6
@@ -75,17 +74,18 @@ def on_one_line(files: Sequence[str], phrases: Sequence[str], field: str, folder
     return result
 
 
-def with_capitals(vectors: WordVectors, tokens: Tokens, *, slash: bool) -> WordVectors:
-    """The vectors, for a cased model each also for its word with a capital, unless that has its own token."""
+def with_capitals(words: Sequence[str], tokens: Tokens, *, slash: bool) -> dict[str, str]:
+    """The word whose vector each form gets: ``["kumquat"] -> {"kumquat": "kumquat", "Kumquat": "kumquat"}``.
+
+    Only a cased model gets the form with a capital, unless it has a token for it already.
+    """
+    own = {word: word for word in words}
     if tokens.lower_case:
-        return vectors
-    every = {word: with_capital(word) for word in vectors.words}
-    own = {*vectors.words, *tokens.taught}
-    new = {word: form for word, form in every.items() if form not in own and len(tokens.pieces(form)) > 1}
-    unfit = unfit_words(tokens.tokenizer, [*vectors.words, *new.values()], slash=slash)
-    words = [word for word, form in new.items() if form not in unfit]
-    forms = [new[word] for word in words]
-    return vectors.merge(WordVectors(forms, vectors.subset(words).matrix)) if words else vectors
+        return own
+    capitals = {with_capital(word): word for word in words}
+    new = [form for form in capitals if form not in {*own, *tokens.taught} and len(tokens.pieces(form)) > 1]
+    unfit = unfit_words(tokens.tokenizer, [*own, *new], slash=slash)
+    return own | {form: capitals[form] for form in new if form not in unfit}
 
 
 def fixed_phrases(

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
+
 from rarewords.corpus.build import build
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.sources import find_sources, spool
@@ -26,7 +28,6 @@ from rarewords.teaching.phrases import on_one_line, with_capitals
 from rarewords.teaching.scan import choose_words
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import split_words
-from rarewords.tokens import with_capital
 from rarewords.vectors import WordVectors
 
 
@@ -168,18 +169,18 @@ def open_store(
 def save_taught(lm: LanguageModel, vectors: WordVectors, taught: Taught) -> None:
     """Write the folder: each word in the way that it was judged best."""
     language_model, tokenizer = load_pretrained(lm.name, lm.kind)
-    forms = with_capitals(vectors, lm.tokens, slash=taught.settings.slash)
-    capitals = {with_capital(word) for word in taught.replaced}.difference(vectors.words)
-    alone = capitals | taught.replaced
-    replaced = [form for form in forms.words if form in alone]
+    forms = with_capitals(vectors.words, lm.tokens, slash=taught.settings.slash)
+    alone = taught.replaced
+    replaced = [form for form, word in forms.items() if word in alone]
     if taught.settings.slash:
         unfit = unfit_words(tokenizer, replaced, slash=False)
         replaced = [form for form in replaced if form not in unfit]
-    beside = [form for form in forms.words if form not in set(replaced)]
+    beside = [form for form in forms if form not in set(replaced)]
     predictable = taught.settings.predictable
     for own, slash in ((beside, True), (replaced, False)):
         if own:
-            inject(language_model, tokenizer, forms.subset(own), predictable=predictable, slash=slash)
+            given = WordVectors(own, np.stack([vectors[forms[form]] for form in own]))
+            inject(language_model, tokenizer, given, predictable=predictable, slash=slash)
     before = read_report(lm.name)
     earlier = [*before.pop("earlier", ()), before] if before else []
     known = tuple(from_json(Learned, word) for one in earlier for word in one["words"])
