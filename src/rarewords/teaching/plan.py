@@ -21,7 +21,7 @@ from rarewords.teaching.learning import learn
 from rarewords.teaching.need import LOOKED_AT, approaches
 from rarewords.teaching.scan import choose_words
 from rarewords.teaching.settings import TeachSettings
-from rarewords.teaching.splits import passes, split_words
+from rarewords.teaching.splits import split_words
 from rarewords.teaching.teach import open_model, open_store
 
 _TIMED_WORDS = 8  # fewer would be computed in smaller batches than when teaching
@@ -118,23 +118,23 @@ def plan_teaching(
         maker = (given or learner_for(lm, None, reader))[0]
         reads = maker.reader if isinstance(maker, TransportedLearner) else lm
         fitting = fitting_passes(reads, store) if given is None else 0
-        read = {word: passes(count, settings) for word, count in chosen.items()}
-        timed = dict(list(chosen.items())[:: max(1, len(read) // _TIMED_WORDS)][:_TIMED_WORDS])
-        splits = split_words(store, timed, settings)
-        learn(lm, maker, splits[:1], settings, Stages(Path(folder) / "warming up"))  # the first is slower
+        splits = split_words(store, chosen, settings)
+        timed = splits[:: max(1, len(splits) // _TIMED_WORDS)][:_TIMED_WORDS]
+        learn(lm, maker, timed[:1], settings, Stages(Path(folder) / "warming up"))  # the first is slower
         with stages.timed("looking"):
             if words is None and isinstance(maker, WordLearner):
-                approaches(maker, store, list(timed), slash=settings.slash)
+                approaches(maker, store, [one.word for one in timed], slash=settings.slash)
         with stages.timed("learning"):
-            learn(lm, maker, splits, settings, Stages(Path(folder) / "learning"))
+            learn(lm, maker, timed, settings, Stages(Path(folder) / "learning"))
     took = {title: cost.seconds for title, cost in stages.costs.items()}
-    pace = took["learning"] / sum(read[word] for word in timed)
+    passes, passes_timed = (sum(one.passes(settings.neighbours) for one in some) for some in (splits, timed))
+    pace = took["learning"] / passes_timed
     seconds = {
         "loading": took["loading"],
         "corpus": took["corpus"],
         **({"looking at words": took["looking"] / len(timed) * len(found.counts)} if words is None else {}),
         **({"fitting a learner": pace * fitting} if fitting else {}),
-        "vectors and judgement": pace * sum(read.values()),
+        "vectors and judgement": pace * passes,
         "saving": took["loading"],  # the model is loaded once more, and written
     }
     return Plan(shown_name(lm.name), seconds, settings, chosen, found.refused)

@@ -53,14 +53,9 @@ class Split:
     contexts: tuple[str, ...]
     folds: tuple[Fold, ...]
 
-
-def passes(count: int, settings: TeachSettings) -> int:
-    """Roughly how many contexts the model reads to learn and judge a word of this count."""
-    found = min(count, settings.contexts + settings.held_out)
-    held_out = min(settings.held_out, found // 4) if found >= _ENOUGH else min(found, settings.contexts)
-    read = min(found - held_out, settings.contexts) if found >= _ENOUGH else held_out
-    # Each neighbour is masked with pieces and with vector.
-    return read + (2 * settings.neighbours * held_out if found > 1 else 0)
+    def passes(self, neighbours: int) -> int:
+        """How many sentences the model reads: each neighbour is masked with pieces and with vector."""
+        return len(self.contexts) + 2 * neighbours * sum(len(fold.held_out) for fold in self.folds)
 
 
 def split_words(store: Store, words: Mapping[str, int], settings: TeachSettings) -> list[Split]:
