@@ -10,6 +10,7 @@ from rarewords.models import BUNDLED_NAME, DEFAULT_MODEL, Kind
 from rarewords.vectors import WordVectors
 
 _ASSETS = files("rarewords") / "assets"
+CARD = tomllib.loads((_ASSETS / "card.toml").read_text("utf-8"))
 _WORDS_SHOWN = 200
 
 
@@ -29,20 +30,19 @@ def model_card(
     :param slash: how words are read: as pieces and vector, as the vector alone, or (None) some each way.
     :param folder: the base model's own; licence, language and base model of its card are passed on.
     """
-    card = tomllib.loads((_ASSETS / "card.toml").read_text("utf-8"))
-    words, about = sorted(words), card[kind]
+    words, about = sorted(words), CARD[kind]
     rest = f" … and {len(words) - _WORDS_SHOWN} more" if len(words) > _WORDS_SHOWN else ""
     inherited = _inherited(folder)
     if "base_model:" not in inherited and "/" in base:  # a name on the hub
         inherited += f"base_model: {base}\n"
-    text: str = card["text"].format(
+    text: str = CARD["text"].format(
         library=about["library"],
         task=about["task"],
         inherited=inherited,
         base=base,
         number=len(words),
         noun="word" if len(words) == 1 else "words",
-        read=card["read"][{True: "behind", False: "alone", None: "mixed"}[slash]],
+        read=CARD["read"][{True: "behind", False: "alone", None: "mixed"}[slash]],
         unsaid=about["predictable" if predictable else "unsaid"],
         loading=about["loading"],
         words=", ".join(words[:_WORDS_SHOWN]) + rest,

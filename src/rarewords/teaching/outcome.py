@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rarewords.card import model_card
+from rarewords.card import CARD, model_card
 from rarewords.models import Kind
 from rarewords.report.tables import figure, markdown_table, relation_title
 from rarewords.teaching.clutter import summary
@@ -16,13 +16,6 @@ from rarewords.teaching.judge import Judgement, Probed
 from rarewords.teaching.questions import as_title
 from rarewords.teaching.settings import TeachSettings
 from rarewords.vectors import WordVectors
-
-_MEASURES: dict[Kind, str] = {
-    "masked": "the mean log-probability of the word's neighbours, masked one at a time",
-    "encoder": "how much nearer the word alone is to words expected in its place than to random ones, in "
-    "cosines",
-    "causal": "the mean log-probability of the tokens that follow the word",
-}
 
 
 @dataclass(frozen=True)
@@ -98,7 +91,7 @@ class Taught:
     @property
     def measure(self) -> str:
         """What was measured in held-out contexts."""
-        return _MEASURES[self.kind]
+        return str(CARD[self.kind]["measure"])
 
     @property
     def replaced(self) -> frozenset[str]:
@@ -136,14 +129,14 @@ class Taught:
     @property
     def warning(self) -> str:
         """What to do if the words taught are understood worse than before by WNLaMPro; otherwise empty."""
-        for score in self.probed.scores:
-            if score.relation == "all" and score.after < score.before:
-                return (
-                    f"the words taught do worse than before on WNLaMPro: MRR {figure(score.before)} before, "
-                    f"{figure(score.after)} after. Prefer the original model for them, give more text, or "
-                    "teach only rare words (below = 100 in --settings)"
-                )
-        return ""
+        if "all" not in self.fell:
+            return ""
+        score = self.probed.scores[-1]
+        return (
+            f"the words taught do worse than before on WNLaMPro: MRR {figure(score.before)} before, "
+            f"{figure(score.after)} after. Prefer the original model for them, give more text, or "
+            "teach only rare words (below = 100 in --settings)"
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Everything but the place of the folder, so that the same teaching gives the same file."""
@@ -231,11 +224,7 @@ def _words(taught: Taught) -> str:
     headings.append("helps, p")
     table = markdown_table(headings, rows, left=5)
     more = f"\n… and {len(taught.words) - _ROWS:,} more.\n" if len(taught.words) > _ROWS else ""
-    about = "The gain is that of the measure above with its standard error"
-    if taught.kind == "masked":
-        about = f"Before and after are the first answers to the question. {about}, p the probability that "
-        about += "the word is understood better now"
-    return f"## Each word\n\n{about}.\n\n{table}{more}"
+    return f"## Each word\n\n{CARD[taught.kind]['each_word']}\n\n{table}{more}"
 
 
 def _left_out(taught: Taught) -> str:
