@@ -108,6 +108,10 @@ class Tokens:
 
     def pieces_of(self, words: Sequence[str]) -> list[list[int]]:
         """:meth:`pieces` for many words at once."""
+        return [[token for token, _, _ in one] for one in self.located_pieces(words)]
+
+    def located_pieces(self, words: Sequence[str]) -> list[list[tuple[int, int, int]]]:
+        """The pieces of each word and the letters each covers: ``skiers -> (skier, 0, 5), (##s, 5, 6)``."""
         if not words:
             return []
         backend = self.tokenizer.backend_tokenizer  # three times as fast as through transformers
@@ -116,12 +120,12 @@ class Tokens:
             backend.no_padding()
         encoded = backend.encode_batch([_BEFORE + word for word in words], add_special_tokens=False)
         # The space belongs to the word: Ġ and ▁ stand for it and may be separate tokens.
-        first = len(_BEFORE) - 1
+        first = len(_BEFORE)
         return [
             [
-                token
+                (token, max(start - first, 0), end - first)
                 for token, (start, end) in zip(one.ids, one.offsets, strict=True)
-                if end > max(first, start)
+                if end > max(first - 1, start)
             ]
             for one in encoded
         ]

@@ -10,11 +10,10 @@ asked about them, and what it answers is compared with what their sentences say.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
@@ -175,9 +174,10 @@ def missing_words(words: Sequence[str], counts: np.ndarray, tokens: Tokens) -> l
     missing, taught = [], words_with_rules(tokens.tokenizer)
     with progress("Splitting words", total=len(words), unit="words") as bar:
         for start in range(0, len(words), _WORDS_AT_ONCE):
-            batch = list(words[start : start + _WORDS_AT_ONCE])
+            batch = words[start : start + _WORDS_AT_ONCE]
             numbers = counts[start : start + _WORDS_AT_ONCE].tolist()
-            for word, count, (ids, spans) in zip(batch, numbers, _pieces(batch, tokens), strict=True):
+            for word, count, pieces in zip(batch, numbers, tokens.located_pieces(batch), strict=True):
+                ids, spans = [token for token, _, _ in pieces], [(a, b) for _, a, b in pieces]
                 unknown = not ids or tokens.has_unknown(ids)
                 if (len(ids) != 1 or unknown) and word not in taught:
                     lost = 1.0 if unknown else _lost(word, spans)
@@ -255,15 +255,6 @@ def choose_words(
             "times; give more text, a lower --min-count, or a list of words with --words"
         )
     return ChosenWords(chosen, refused, passed_over)
-
-
-def _pieces(words: list[str], tokens: Tokens) -> Iterator[tuple[list[int], list[tuple[int, int]]]]:
-    """The pieces of each word behind a space, and the letters of the word that each covers."""
-    texts = ["a " + word for word in words]
-    encoded: Any = tokens.tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True)
-    for ids, offsets in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True):
-        own = [(i, a, b) for i, (a, b) in zip(ids, offsets, strict=True) if b > 1 and b > a]
-        yield [i for i, _, _ in own], [(max(a - 2, 0), b - 2) for _, a, b in own]
 
 
 def _lost(word: str, spans: list[tuple[int, int]]) -> float:
