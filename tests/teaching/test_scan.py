@@ -3,7 +3,6 @@
 import gzip
 import json
 
-import numpy as np
 import pytest
 
 from rarewords import scan
@@ -29,8 +28,8 @@ def text(tmp_path):
 
 
 def test_split_words_are_missing_and_whole_ones_are_not(lm):
-    words = ["kumquat", "apple", "red-tailed", "skiers", "e.g."]
-    found = missing_words(words, np.array([7, 100, 50, 6, 9]), lm.tokens)
+    counts = {"kumquat": 7, "apple": 100, "red-tailed": 50, "skiers": 6, "e.g.": 9}
+    found = missing_words(counts, lm.tokens)
     missing = {word.word: word for word in found}
     assert "apple" not in missing
     assert missing["kumquat"].pieces == ("ku", "##m", "##qua", "##t")
@@ -42,7 +41,7 @@ def test_split_words_are_missing_and_whole_ones_are_not(lm):
 
 
 def test_a_word_the_tokenizer_cannot_represent_is_lost_altogether(lm):
-    assert missing_words(["ꙮꙮ"], np.array([3]), lm.tokens)[0].gain == 3
+    assert missing_words({"ꙮꙮ": 3}, lm.tokens)[0].gain == 3
 
 
 def test_min_count_shortens_the_list_and_not_the_totals(text):

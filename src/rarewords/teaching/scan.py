@@ -10,18 +10,16 @@ asked about them, and what it answers is compared with what their sentences say.
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-
-import numpy as np
 
 from rarewords.corpus.build import build
 from rarewords.corpus.settings import CorpusSettings, WordRule
 from rarewords.corpus.sources import find_sources, spool
 from rarewords.corpus.store import Store
-from rarewords.errors import HopelessError, InputError
+from rarewords.errors import HopelessError
 from rarewords.injection import unfit_words
 from rarewords.models import DEFAULT_MODEL, load_tokens, model_kind, shown_name
 from rarewords.progress import progress
@@ -31,7 +29,7 @@ from rarewords.teaching.phrases import fixed_phrases, phrase_contexts
 from rarewords.teaching.settings import TeachSettings
 from rarewords.tokens import Tokens
 
-NO_WORDS = "the text holds no words; check the files, or use --rule any if it is not written in letters a-z"
+_NO_WORDS = "the text holds no words; check the files, or use --rule any if it is not written in letters a-z"
 _WORDS_AT_ONCE, _CHECKED_AT_ONCE = 4096, 512
 _CONTEXTS = 16  # kept per word for a scan
 _FEWEST_PHRASES = 4  # occurrences below which two words may stand together by chance
@@ -112,10 +110,8 @@ def scan(
     with TemporaryDirectory() as folder:
         files = spool(texts, Path(folder) / "spool")
         store = build(files, Path(folder) / "store", settings, field=field, workers=workers)
-        names, counts = store.counts()
-        if not names:
-            raise InputError(NO_WORDS)
-        missing = missing_words(names, counts, tokens)
+        counts = _counts(store)
+        missing = missing_words(counts, tokens)
         frequent = [word for word in missing if word.count >= min_count]
         chosen, passed_over = worth_teaching(store, frequent, tokens, top)
         if ask and chosen and model_kind(model) == "masked":
@@ -129,20 +125,20 @@ def scan(
             fixed = fixed_phrases(
                 find_sources(files, field),
                 {word.word for word in missing},
-                dict(zip(names, counts.tolist(), strict=True)),
+                counts,
                 least=max(min_count, _FEWEST_PHRASES),
                 lower_case=tokens.lower_case,
             )
         return Scan(
             model=shown_name(model),
-            words=len(names),
-            occurrences=int(counts.sum()),
+            words=len(counts),
+            occurrences=sum(counts.values()),
             missing_words=len(missing),
             missing_occurrences=sum(word.count for word in missing),
             frequent_words=len(frequent),
             missing=tuple(chosen),
             passed_over=passed_over,
-            left_out=len(store) - len(names),
+            left_out=len(store) - len(counts),
             phrases=dict(list(fixed.items())[:top]),
         )
 
@@ -166,22 +162,18 @@ def worth_teaching(
     return chosen, passed_over
 
 
-def missing_words(words: Sequence[str], counts: np.ndarray, tokens: Tokens) -> list[MissingWord]:
-    """The words that the tokenizer splits, the largest gain first; not those it was taught with their pieces.
-
-    :param counts: *Shape:* (words,)
-    """
-    missing, taught = [], words_with_rules(tokens.tokenizer)
+def missing_words(counts: Mapping[str, int], tokens: Tokens) -> list[MissingWord]:
+    """The words that the tokenizer splits, the largest gain first; not those taught with their pieces."""
+    words, missing, taught = list(counts), [], words_with_rules(tokens.tokenizer)
     with progress("Splitting words", total=len(words), unit="words") as bar:
         for start in range(0, len(words), _WORDS_AT_ONCE):
             batch = words[start : start + _WORDS_AT_ONCE]
-            numbers = counts[start : start + _WORDS_AT_ONCE].tolist()
-            for word, count, pieces in zip(batch, numbers, tokens.located_pieces(batch), strict=True):
-                ids, spans = [token for token, _, _ in pieces], [(a, b) for _, a, b in pieces]
+            for word, pieces in zip(batch, tokens.located_pieces(batch), strict=True):
+                ids = [token for token, _, _ in pieces]
                 unknown = not ids or tokens.has_unknown(ids)
                 if (len(ids) != 1 or unknown) and word not in taught:
-                    lost = 1.0 if unknown else _lost(word, spans)
-                    missing.append(MissingWord(word, count, tuple(tokens.piece_strings(ids)), lost))
+                    lost = 1.0 if unknown else _lost(word, [(a, b) for _, a, b in pieces])
+                    missing.append(MissingWord(word, counts[word], tuple(tokens.piece_strings(ids)), lost))
             bar.advance(len(batch))
     return sorted(missing, key=_order)
 
@@ -215,20 +207,16 @@ def choose_words(
     :param listed: the user's own list; without it the text is searched for words worth teaching.
     :param times: find this many times ``settings.top`` words, to choose among.
     """
-    names, counts = store.counts()
-    if not names:
-        raise HopelessError(NO_WORDS)
-    below = settings.below or math.inf
+    known, below = _counts(store), settings.below or math.inf
     refused: dict[str, str] = {}
     passed_over: dict[str, str] = {}
     if listed is None:
-        rows = np.flatnonzero((counts >= settings.min_count) & (counts < below)).tolist()
-        missing = missing_words([names[row] for row in rows], counts[rows], tokens)
+        asked = {word: count for word, count in known.items() if settings.min_count <= count < below}
+        missing = missing_words(asked, tokens)
         losing = [word for word in missing if word.lost > 0]
         worth, passed_over = worth_teaching(store, losing, tokens, times * settings.top)
         wanted = {word.word: word.count for word in worth}
     else:
-        known = dict(zip(names, counts.tolist(), strict=True))
         plain = [" ".join(word.split()) for word in listed]
         folded = list(dict.fromkeys(word.lower() if tokens.lower_case else word for word in plain))
         phrases = {word: len(phrase_contexts(store, word)) for word in folded if word not in known}
@@ -255,6 +243,13 @@ def choose_words(
             "times; give more text, a lower --min-count, or a list of words with --words"
         )
     return ChosenWords(chosen, refused, passed_over)
+
+
+def _counts(store: Store) -> dict[str, int]:
+    words, counts = store.counts()
+    if not words:
+        raise HopelessError(_NO_WORDS)
+    return dict(zip(words, counts.tolist(), strict=True))
 
 
 def _lost(word: str, spans: list[tuple[int, int]]) -> float:
