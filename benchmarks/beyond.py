@@ -103,7 +103,7 @@ class Measurement:
         spelling, resemblance = Spelling(self.lm, self.known).of(words)
         seconds["spelling"], started = time.perf_counter() - started, time.perf_counter()
         made = Words(words, masked, readings, spelling, resemblance, self.known.mean.repeat(len(words), 1))
-        alone = LearnerSettings(pieces_alone=0.5 if pieces else 0.0)  # what is condensed depends on the rest
+        alone = LearnerSettings(pieces_alone=0.5 if pieces else 0.0)
         with tf32():
             evidence = WordLearner(self.lm, alone).with_pieces(words, made.evidence(self.known, "masked"))
         seconds["pieces"] = time.perf_counter() - started
@@ -116,9 +116,11 @@ class Measurement:
         """The vectors of a combination."""
         learner = self.learner(name, seed)
         evidence = words.evidence(self.known, learner.settings.reading, most)
-        with tf32():  # the approximations of pieces alone are there already
-            evidence = learner.with_settings(pieces_alone=0.0).with_pieces(words.words, evidence)
         made, share = learner.weigh(evidence)
+        if learner.settings.condense:
+            read = np.flatnonzero(words.masked.counts)
+            with tf32():
+                made[read] = learner.condensed([words.words[row] for row in read], made[read])
         good = torch.isfinite(share).cpu().numpy()
         kept = [word for word, yes in zip(words.words, good, strict=True) if yes]
         return WordVectors(kept, made.cpu().numpy()[good], {"combination": name})
@@ -148,7 +150,8 @@ class Measurement:
         self.record({"measure": "choice", "single": single, "slash": slashed, "scores": scores})
         if self.asked.save:
             self.learner(single, seed).save_pretrained(self.asked.save)
-        self.by_number(dev, single, slashed)
+        if not self.asked.brief:
+            self.by_number(dev, single, slashed)
         self.final(single, slashed)
         self.record({"measure": "seconds", "seconds": time.perf_counter() - self.started})
 
@@ -172,12 +175,13 @@ class Measurement:
     def final(self, single: str, slashed: str) -> None:
         """The chosen combinations and the controls of the slash on all entries."""
         asked = [word for word in self.keywords if self.gets_vector(word)]
-        used = COMBINATIONS[single].settings
-        words = self.prepare(asked, pieces=bool(used.get("pieces") or used.get("pieces_alone")))
-        self.save(self.probe("pieces", None, subset="all"), "pieces")
+        words = self.prepare(asked, pieces=bool(COMBINATIONS[single].settings.get("pieces_alone")))
         for seed in self.asked.seeds:
             made = self.probe(single, self.vectors(words, single, seed), subset="all", seed=seed)
             self.save(made, f"single-{seed}")
+        if self.asked.brief:
+            return
+        self.save(self.probe("pieces", None, subset="all"), "pieces")
         vectors, seed = self.vectors(words, slashed, self.asked.seeds[0]), self.asked.seeds[0]
         self.save(self.probe(slashed, vectors, subset="all", slash=True, seed=seed), "slash")
         mean = self.known.mean.cpu().numpy()
@@ -256,6 +260,7 @@ def main() -> None:
     parser.add_argument(
         "--combinations", nargs="+", help="only these; at least one with a slash, one without"
     )
+    parser.add_argument("--brief", action="store_true", help="of all entries only the single vector")
     parser.add_argument("--save", type=Path, help="keep the chosen learner of the first seed in this folder")
     asked = parser.parse_args()
     named = asked.combinations or list(COMBINATIONS)

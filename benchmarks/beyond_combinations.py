@@ -26,12 +26,12 @@ class Combination:
     @property
     def takes_steps(self) -> bool:
         """Whether it takes gradient steps for every word; on a CPU they take longer than reading."""
-        return bool(self.settings.get("pieces"))
+        return bool(self.settings.get("condense"))
 
 
 _SPELLED = {"spelling": 0.5}
 _ALONE = {"spelling": 0.5, "pieces_alone": 0.5}
-_CONDENSED = {"spelling": 0.5, "pieces": 2.0, "pieces_alone": 0.5}
+_CONDENSED = {**_ALONE, "condense": True}
 
 COMBINATIONS = {
     "masked": Combination("masked"),
@@ -49,15 +49,10 @@ COMBINATIONS = {
     "shown, A, spelling .5 from .4": Combination("shown", True, {**_SPELLED, "resemblance": 0.4}),
     "both, A, spelling .5, alone .5": Combination("both", True, _ALONE),
     "both, A, spelling .5, scale 1.15": Combination("both", True, {**_SPELLED, "scale": 1.15}),
-    "both, A, spelling .5, condensed 2, alone .5": Combination("both", True, _CONDENSED),
-    "both, A, spelling .5, condensed 2, alone .5, scale 1.3": Combination(
+    "shown, A, spelling .5, alone .5, condensed": Combination("shown", True, _CONDENSED),
+    "both, A, spelling .5, alone .5, condensed": Combination("both", True, _CONDENSED),
+    "both, A, spelling .5, alone .5, scale 1.3, condensed": Combination(
         "both", True, {**_CONDENSED, "scale": 1.3}
-    ),
-    "both, A, spelling .5, condensed 1, alone .5, scale 1.3": Combination(
-        "both", True, {**_CONDENSED, "pieces": 1.0, "scale": 1.3}
-    ),
-    "both, half A, spelling .5, condensed 1, alone .5, scale 1.3": Combination(
-        "both", True, {**_CONDENSED, "pieces": 1.0, "matrix": 0.5, "scale": 1.3}
     ),
     "both, half A, spelling .5, alone .5": Combination("both", True, {**_ALONE, "matrix": 0.5}),
     "slash masked": Combination("masked", slash=True),

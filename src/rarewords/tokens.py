@@ -87,8 +87,12 @@ class Tokens:
 
     @cached_property
     def slash(self) -> tuple[int, ...]:
-        """The ids of a slash behind a word and a space; the space may be a token of its own."""
-        word, both = self._ids(["a", "a /"])
+        """The ids of a slash behind a word and a space."""
+        return self.behind_a_word("/")
+
+    def behind_a_word(self, text: str) -> tuple[int, ...]:
+        """The ids of a text behind a word and a space; the space may be a token of its own."""
+        word, both = self._ids(["a", f"a {text}"])
         return tuple(both[len(word) :])
 
     @property

@@ -236,13 +236,13 @@ def test_a_search_that_fails_is_no_word_without_known_pieces(learner, monkeypatc
 
 
 def test_what_pieces_and_vector_do_together_is_condensed(lm, quick, monkeypatch):
-    """With all the weight, the vector is the one that does what ``word / <vector>`` does."""
+    """The vector is the one that does what ``word or <vector>`` does, at the usual distance."""
     settings = OtaSettings(steps=3)
     monkeypatch.setattr("rarewords.ota.approximate.OtaSettings", lambda **_: settings)
     tasks = [("kumquat", ["He ate a sweet kumquat."]), ("kumquat", ["The kumquat sailed at dawn."])]
     plain = np.stack([one.vector for one in quick.infer_each(tasks)])
     expected = condense(lm, ["kumquat"] * 2, plain, settings)
-    given = quick.with_settings(pieces=1e6).infer_each(tasks)
+    given = quick.with_settings(condense=True).infer_each(tasks)
     made = quick.known.directions(torch.from_numpy(np.stack([one.vector for one in given])))
     assert torch.allclose(made, quick.known.directions(torch.from_numpy(expected)), atol=1e-4)
     assert not torch.allclose(made[0], made[1], atol=1e-2)

@@ -22,8 +22,8 @@ class Evidence:
     :param contexts: the number of contexts read. *Shape:* (words,)
     :param spelling: *Shape:* (words, dim)
     :param resemblance: *Shape:* (words,)
-    :param pieces: one-token approximations of the pieces and the rest of the evidence together, or of the
-        pieces alone; the mean embedding where none is needed. *Shape:* (words, dim)
+    :param pieces: one-token approximations of the pieces; the mean embedding where none is needed.
+        *Shape:* (words, dim)
     """
 
     reading: Tensor

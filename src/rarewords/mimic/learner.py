@@ -5,10 +5,12 @@ There are three kinds of evidence, each a direction from the mean embedding:
 * the **reading** of the contexts (:mod:`rarewords.mimic.readings`), moved by one matrix A. A is fitted on
   known words, which must not be expected in their own contexts, so that it brings readings to embeddings;
 * the **spelling** (:mod:`rarewords.mimic.spelling`), which counts more the more a word resembles a known one;
-* the **pieces** and what the other two say, condensed by one-token approximation, if the settings ask for it.
+* the **pieces**, for a word without contexts, by one-token approximation.
 
-Their weighted sum, at the usual distance from the mean, is the vector. Without a fitted matrix A is the
-identity: nothing is trained, and any masked language model can be used at once.
+Their weighted sum, at the usual distance from the mean, is the vector. It can be *condensed*: one-token
+approximation then finds the vector that does alone what the pieces and this vector do side by side.
+
+Without a fitted matrix A is the identity: nothing is trained, and any masked language model can be used.
 """
 
 import hashlib
@@ -217,7 +219,7 @@ class WordLearner:
             [
                 read_any.float(),
                 torch.where(read_any, settings.spelling * trust, 1.0),
-                torch.where(read_any, settings.pieces, settings.pieces_alone),
+                torch.where(read_any, 0.0, settings.pieces_alone),
             ],
             dim=1,
         )
@@ -230,24 +232,16 @@ class WordLearner:
         spelling, pieces = known.directions(evidence.spelling), known.directions(evidence.pieces)
         summed = weights[:, 0:1] * moved + weights[:, 1:2] * spelling + weights[:, 2:3] * pieces
         nothing = ~read_any & (evidence.resemblance < _LEAST_RESEMBLANCE)
-        # What is condensed consists of readings and spelling as well, so it does not change their shares.
         share = torch.where(nothing, float("nan"), weights[:, 0] / weights[:, :2].sum(dim=1))
         return known.at(summed, settings.scale), share
 
     def with_pieces(self, words: Sequence[str], evidence: Evidence, engine: Engine | None = None) -> Evidence:
-        """The evidence with that of the pieces, as far as the settings ask for it.
+        """The evidence with the approximated pieces of words without contexts, if the settings ask for them.
 
-        A word with contexts has a vector already, from reading and spelling; what ``word / <vector>`` does
-        in the model is condensed into one. Of a word without contexts the pieces alone are approximated; one
-        that has characters the model does not know goes without.
+        A word that has characters the model does not know goes without.
         """
-        pieces, read_any = evidence.pieces.clone(), evidence.contexts > 0
-        if self.settings.pieces and bool(read_any.any()):
-            vectors, _ = self.with_settings(pieces=0.0).weigh(evidence)
-            own = [word for word, yes in zip(words, read_any.tolist(), strict=True) if yes]
-            condensed = condense(self.lm, own, vectors[read_any].cpu().numpy(), engine=engine)
-            pieces[read_any] = torch.from_numpy(condensed).to(pieces)
-        alone = [row for row, yes in enumerate(read_any.tolist()) if not yes and self.settings.pieces_alone]
+        pieces, unread = evidence.pieces.clone(), (evidence.contexts == 0).tolist()
+        alone = [row for row, yes in enumerate(unread) if yes and self.settings.pieces_alone]
         if alone:
             with suppress(NoWordsError):
                 own = [words[row] for row in alone]
@@ -256,6 +250,11 @@ class WordLearner:
                     if words[row] in found:
                         pieces[row] = torch.tensor(found[words[row]]).to(pieces)
         return replace(evidence, pieces=pieces)
+
+    def condensed(self, words: Sequence[str], vectors: Tensor, engine: Engine | None = None) -> Tensor:
+        """One vector for each word that does alone what ``word or <vector>`` does. *Shape:* (words, dim)"""
+        found = condense(self.lm, words, vectors.cpu().numpy(), engine=engine)
+        return self.known.at(self.known.directions(torch.from_numpy(found)), self.settings.scale)
 
     @cached_property
     def known(self) -> KnownWords:
@@ -278,7 +277,12 @@ class WordLearner:
         contexts = torch.from_numpy(counts).to(self.lm.device)
         spelling = _spelling(self.lm, self.settings.temperature).of(words)
         evidence = Evidence(reading, contexts, *spelling, self.known.mean.repeat(len(words), 1))
-        return self.weigh(self.with_pieces(words, evidence, engine))
+        vectors, share = self.weigh(self.with_pieces(words, evidence, engine))
+        read_any = contexts > 0
+        if self.settings.condense and bool(read_any.any()):
+            own = [word for word, yes in zip(words, read_any.tolist(), strict=True) if yes]
+            vectors[read_any] = self.condensed(own, vectors[read_any], engine)
+        return vectors, share
 
 
 @lru_cache(maxsize=1)  # learners of one model that differ in other settings share it

@@ -13,7 +13,7 @@ from rarewords.settings import bounded, check_bounds, checked_settings
 LEARNER_FORMAT, MIMIC_FORMAT = "rarewords.learner/1", "rarewords.mimic/2"
 Reading = Literal["masked", "shown", "both"]
 # Settings of learners of earlier versions, with the value at which they change nothing.
-_REMOVED = {"attention": 0.0, "condense": 0}
+_REMOVED = {"attention": 0.0, "condense": 0, "pieces": 0.0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +29,11 @@ class LearnerSettings:
     :param resemblance: the resemblance at which the spelling has half its weight.
     :param resemblance_width: how quickly the weight rises around that point.
     :param temperature: of the softmax over resembling words.
-    :param pieces: the weight of what ``word / <vector>`` does, condensed into one vector by one-token
-        approximation; 2 is best for one vector in place of the pieces, and takes 100 gradient steps per word.
     :param pieces_alone: the weight of the approximated pieces of a word without contexts, where the spelling
         has 1.
     :param scale: the distance from the mean embedding, in units of the mean distance of known words.
+    :param condense: condense what ``word or <vector>`` does into one vector. It is the best vector to stand
+        in the place of the pieces, and takes 100 gradient steps per word.
     """
 
     contexts: int = bounded(32, at_least=1)
@@ -44,9 +44,9 @@ class LearnerSettings:
     resemblance: float = 0.5
     resemblance_width: float = bounded(0.1, above=0)
     temperature: float = bounded(0.03, above=0)
-    pieces: float = bounded(0.0, at_least=0)
     pieces_alone: float = bounded(0.5, at_least=0)
     scale: float = bounded(1.0, above=0)
+    condense: bool = False
 
     def __post_init__(self) -> None:
         check_bounds(self)

@@ -11,7 +11,7 @@ from rarewords.engine import Engine, in_threads
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.ota.contexts import Frame
-from rarewords.ota.objective import baseline
+from rarewords.ota.objective import JOIN, baseline
 from rarewords.ota.settings import METHODS, OtaSettings
 from rarewords.ota.solver import Approximator, kept_curvature
 from rarewords.progress import message, progress
@@ -20,7 +20,6 @@ from rarewords.vectors import WordVectors
 
 _WORDS_PER_BATCH = 64  # on a CPU, where larger batches are no faster
 _TOKENS_PER_BATCH = 16384  # on a GPU: enough to keep it busy, whatever its memory
-_STEPS_TO_CONDENSE = 100
 
 
 class NoWordsError(InputError):
@@ -104,14 +103,14 @@ def condense(
     *,
     engine: Engine | None = None,
 ) -> np.ndarray:
-    """One vector for each word, which acts in the model as ``word / <vector>`` does.
+    """One vector for each word, which acts in the model as ``word or <vector>`` does.
 
     :param words: a word may come more than once; one that is too long keeps its vector.
-    :param vectors: what stands behind the slash, and where the search begins. *Shape:* (words, dim)
+    :param vectors: what stands beside the word, and where the search begins. *Shape:* (words, dim)
     :return: *Shape:* (words, dim)
     """
-    settings = settings or OtaSettings(steps=_STEPS_TO_CONDENSE)
-    room = lm.max_length - len(Frame.of(lm, settings.frame).around) - len(lm.tokens.slash) - 1
+    settings = settings or OtaSettings()
+    room = lm.max_length - len(Frame.of(lm, settings.frame).around) - len(lm.tokens.behind_a_word(JOIN)) - 1
     pieces = lm.tokens.pieces_of(words)
     chosen = [row for row, own in enumerate(pieces) if 0 < len(own) <= room]
     result = np.array(vectors, np.float32)

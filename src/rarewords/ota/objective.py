@@ -5,8 +5,8 @@ For a word with pieces ``w`` in a context ``(l, r)``, and one vector ``v`` in th
     d(v | l, r) = sum over layers k and positions i of l and r  || h_i^k(l; w; r) - h_i^k(l; v; r) ||^2
 
 The word itself is cut out of both sequences, so a token right of it is compared with itself although it has
-moved. In the place of w there may be the pieces, a slash and a vector; then v *condenses* them, and does
-alone what ``word / <vector>`` does in the model. ``balanced`` divides the sum of each layer by the mean
+moved. In the place of w there may be the pieces, *or* and a vector; then v *condenses* them, and does alone
+what ``word or <vector>`` does in the model. ``balanced`` divides the sum of each layer by the mean
 square of the numbers in h^k(l; w; r), so that layers with large states do not decide alone; the paper does
 not. In a causal LM the states of l are the same with v, so only those behind the word count, which is what
 token distillation compares.
@@ -25,6 +25,8 @@ from rarewords.lm import LanguageModel
 from rarewords.ota.contexts import Frame
 from rarewords.ota.settings import OtaSettings
 
+JOIN = "or"  # between the pieces of a word and the vector to be condensed with them
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -32,7 +34,7 @@ class Batch:
 
     :param pieces: token ids. *Shape:* (words, pieces)
     :param keys: the numbers that their contexts are drawn by. *Shape:* (words,)
-    :param behind: vectors that stand behind the pieces and a slash. *Shape:* (words, dim)
+    :param behind: vectors that stand behind the pieces and ``JOIN``. *Shape:* (words, dim)
     """
 
     pieces: Tensor
@@ -81,7 +83,7 @@ class Objective:
         """
         pieces, slots = batch.pieces, None
         if batch.behind is not None:
-            more = torch.tensor([*self.lm.tokens.slash, 0], device=pieces.device)
+            more = torch.tensor([*self.lm.tokens.behind_a_word(JOIN), 0], device=pieces.device)
             pieces = torch.cat([pieces, more.repeat(len(batch), 1)], dim=1)
             slots = torch.full((len(batch),), self.frame.left + pieces.shape[1] - 1, device=pieces.device)
         sequences = self.frame.sequences(pieces, batch.keys, context)

@@ -32,7 +32,7 @@ class OtaSettings:
     start: Literal["zero", "mean"] = "mean"
     layers: tuple[int, ...] | None = None
     balanced: bool = True
-    steps: int = bounded(150, at_least=1)
+    steps: int = bounded(100, at_least=1)
     newton: bool = True
     rate: float = bounded(0.1, above=0)
     seed: int = 0

@@ -16,13 +16,14 @@ from rarewords.engine import in_threads
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.models import cache_folder
-from rarewords.ota.contexts import Frame, word_key
+from rarewords.ota.contexts import FREQUENT, Frame, word_key
 from rarewords.ota.objective import Batch, Objective, baseline
 from rarewords.ota.settings import OtaSettings
 from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
 
 _DAMPING = 0.5  # in units of the mean curvature
+_STEPS_IN_A_CONTEXT = 3  # Newton steps before the next context is drawn: fewer passes for the pieces
 _WORDS, _DRAWS, _AT_ONCE = 256, 8, 64  # to estimate the curvature from
 
 Watch = Callable[[int, Tensor], None]
@@ -106,13 +107,14 @@ class Approximator:
         vectors = start.detach().clone().requires_grad_()
         adam = torch.optim.Adam([vectors], lr=self.settings.rate, fused=vectors.is_cuda)
         total = torch.zeros_like(start)
+        each = _STEPS_IN_A_CONTEXT if newton else 1
         redrawn = len(objective.frame.drawn) > 0  # the static frame has one context
-        targets = objective.targets(batch, context=0)
         for step in range(steps):
-            if redrawn and step:
-                targets = objective.targets(batch, context=step)
+            context = step // each if redrawn else 0
+            if step == 0 or (redrawn and step % each == 0):
+                targets = objective.targets(batch, context)
             adam.zero_grad()
-            objective.distance(vectors, targets, batch.keys, context=step).sum().backward()
+            objective.distance(vectors, targets, batch.keys, context).sum().backward()
             if newton:
                 assert vectors.grad is not None
                 direction = torch.nn.functional.normalize(vectors.grad @ self.inverse, dim=1)
@@ -129,7 +131,14 @@ def kept_curvature(lm: LanguageModel, settings: OtaSettings) -> np.ndarray:
     """The curvature for a model and settings, kept in the cache. *Shape:* (dim, dim)"""
     objective = Objective.of(lm, settings)
     key = key_of(
-        lm.fingerprint, lm.device.type, settings.frame, objective.layers, settings.balanced, _WORDS, _DRAWS
+        lm.fingerprint,
+        lm.device.type,
+        settings.frame,
+        objective.layers,
+        settings.balanced,
+        _WORDS,
+        _DRAWS,
+        FREQUENT,
     )
     made: list[np.ndarray] = []
 
