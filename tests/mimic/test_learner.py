@@ -191,7 +191,7 @@ def test_settings_are_checked():
 
 
 def test_the_key_tells_apart_what_gives_other_vectors(lm, learner):
-    keys = [learner, WordLearner(lm), learner.with_settings(scale=1.3), learner.with_settings(pieces=0.3)]
+    keys = [learner, WordLearner(lm), learner.with_settings(scale=1.3), learner.with_settings(condense=True)]
     assert len({one.key for one in keys}) == len(keys)
     assert WordLearner.for_model(lm).key == learner.key
 
@@ -222,7 +222,7 @@ def test_the_commands_fit_and_infer(store, tmp_path):
 def test_a_word_without_known_pieces_goes_without_them(learner, monkeypatch):
     monkeypatch.setattr("rarewords.ota.approximate.OtaSettings", lambda **_: OtaSettings(steps=2))
     tasks = [("televissi☃n", []), ("televission", []), ("televissi☃n", ["a televissi☃n set"])]
-    made = learner.with_settings(pieces=0.3).infer_each(tasks)
+    made = learner.with_settings(condense=True).infer_each(tasks)
     assert all(np.isfinite(one.vector).all() for one in made)
 
 

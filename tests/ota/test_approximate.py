@@ -40,12 +40,16 @@ def test_a_condensed_vector_answers_more_like_word_and_vector_together(lm):
     assert np.array_equal(made[-1], vectors[-1])
     patterns = ["a <W> is a kind of _ .", "he saw a <W> and a _ ."]
 
-    def answers(rows, slash):
+    def answers(rows, before="<W>"):
         pairs = list(zip(words, rows, strict=True))[:2]
-        asked = [Query(one, *pair, slash) for one in patterns for pair in pairs]
+        asked = [
+            Query(one.replace("<W>", before.format(word)), word, vector)
+            for one in patterns
+            for word, vector in pairs
+        ]
         return [set(own) for own in lm.fill(asked, top_k=50).ids.tolist()]
 
-    both, alone, condensed = answers(vectors, True), answers(vectors, False), answers(made, False)
+    both, alone, condensed = answers(vectors, "{} or <W>"), answers(vectors), answers(made)
     before, after = (
         np.mean([len(a & b) for a, b in zip(one, both, strict=True)]) for one in (alone, condensed)
     )
@@ -99,7 +103,7 @@ def test_every_setting_changes_the_vectors_of_either_preset(preset):
     other = {"fast": "random", "paper": "masked"}[preset], {"fast": "zero", "paper": "mean"}[preset]
     changes = {"frame": other[0], "start": other[1], "layers": (1,), "steps": 3, "rate": 0.02, "seed": 1}
     changes |= {"newton": not base.newton, "balanced": not base.balanced}
-    assert changes.keys() == base.to_dict().keys()
+    assert {*changes, "search"} == base.to_dict().keys()
     before = approximate(lm, WORDS[:1], base).vectors.matrix
     for name, value in changes.items():
         changed = approximate(lm, WORDS[:1], replace(base, **{name: value})).vectors.matrix

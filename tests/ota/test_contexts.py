@@ -40,6 +40,16 @@ def test_a_frame_is_whole_words_around_the_pieces(lm, kind, pattern):
     assert (rows[0] == rows[1]) == (kind == "static")
 
 
+def test_the_masked_frame_draws_from_the_first_whole_words_the_random_frame_from_all(lm):
+    whole, frames = (
+        sorted(lm.whole_words.values()),
+        {kind: Frame.of(lm, kind) for kind in ("random", "masked")},
+    )
+    assert frames["random"].fillers.tolist() == whole
+    assert frames["masked"].fillers.tolist() == whole[:2000]
+    assert len(whole) > 10_000
+
+
 def test_a_model_without_whole_words_has_the_static_frame_only(lm, monkeypatch):
     monkeypatch.setattr(lm.tokens, "whole_words", {})
     with pytest.raises(InputError, match="no whole words to draw; use the static frame"):

@@ -18,7 +18,6 @@ def reproduce(
     model: str = "default",
     quick: bool = False,
     targets: Path | None = None,
-    learner: Path | None = None,
     data: str = "default",
     seeds: int | None = None,
     seed: int = 0,
@@ -50,7 +49,6 @@ def reproduce(
         "corpus": corpus.absolute().name,
         "out": out.absolute().name,
         "targets": targets and targets.name,
-        "learner": learner and learner.name,
         "data": None if data == "default" else Path(data).name,
         "seeds": seeds and str(seeds),
         "seed": str(seed) if seed else None,
@@ -68,7 +66,6 @@ def reproduce(
             settings=settings,
             dataset=dataset,
             targets=ready,
-            learner=rarewords.WordLearner.for_model(lm, learner),
             command=shlex.join(["rarewords", "reproduce", *repeated, *given]),
             engine=engine,
         )

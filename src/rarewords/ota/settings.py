@@ -9,14 +9,16 @@ from rarewords.settings import bounded, check_bounds
 BASELINES = ("first", "last", "avg")
 METHODS = ("ota", *BASELINES)
 
+_SEARCH = 2  # goes up when the same settings give other vectors
+
 
 @dataclass(frozen=True)
 class OtaSettings:
     """Everything a vector depends on besides the model and the word. The defaults are preset ``fast``.
 
     :param frame: what surrounds the word. ``static`` is ``[CLS] _ . [SEP]``, ``random`` is
-        ``[CLS] a _ b . [SEP]``, ``masked`` is ``[CLS] a _ b [MASK] c . [SEP]``. Every step draws new random
-        words a, b and c.
+        ``[CLS] a _ b . [SEP]``, ``masked`` is ``[CLS] a _ b [MASK] c . [SEP]``. Random words are drawn again
+        at every step of Adam and at every third Newton step.
     :param start: where the search begins: ``zero``, or the ``mean`` of the pieces' embeddings.
     :param layers: the layers whose hidden states are compared, 0 being the embedding output; None compares
         layers 1 to L.
@@ -32,7 +34,7 @@ class OtaSettings:
     start: Literal["zero", "mean"] = "mean"
     layers: tuple[int, ...] | None = None
     balanced: bool = True
-    steps: int = bounded(100, at_least=1)
+    steps: int = bounded(150, at_least=1)
     newton: bool = True
     rate: float = bounded(0.1, above=0)
     seed: int = 0
@@ -59,8 +61,9 @@ class OtaSettings:
         return replace(PRESETS[name], **changes)
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as JSON holds them."""
-        return {**asdict(self), "layers": None if self.layers is None else list(self.layers)}
+        """The settings and the version of the search, as JSON holds them."""
+        layers = None if self.layers is None else list(self.layers)
+        return {**asdict(self), "layers": layers, "search": _SEARCH}
 
 
 PRESETS = {

@@ -1,6 +1,6 @@
 """What the experiments share: the model, the corpus, the entries, and the stages that several parts need."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -17,7 +17,6 @@ from rarewords.files import read_json, write_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.attentive import AttentiveMimicking, check_made_for
 from rarewords.mimic.batches import PreparedContexts
-from rarewords.mimic.learner import WordLearner
 from rarewords.mimic.train import EpochReport
 from rarewords.models import shown_name
 from rarewords.ota.approximate import approximate
@@ -85,7 +84,6 @@ class Facts:
 class Experiment:
     """The shared inputs and stages of a reproduction.
 
-    :param learner: our own method.
     :param targets: cached one-token approximations; missing words are approximated.
     """
 
@@ -94,7 +92,6 @@ class Experiment:
     dataset: Dataset
     settings: ReproduceSettings
     stages: Stages
-    learner: WordLearner
     targets: WordVectors | None = None
 
     def __post_init__(self) -> None:
@@ -165,24 +162,16 @@ class Experiment:
         if ready is not None and not missing:
             return ready.subset(words)
         settings = self.settings.ota()
-        recipe = {**self._model, "settings": asdict(settings), "words": key_of(missing)}
-        made = self.vectors(
-            "One-token approximation",
-            recipe,
-            lambda stages: approximate(self.lm, missing, settings, stages=stages).vectors,
-        )
-        return made if ready is None else ready.subset(word for word in words if word in ready).merge(made)
+        recipe = {**self._model, "settings": settings.to_dict(), "words": key_of(missing)}
 
-    def vectors(
-        self, title: str, recipe: Mapping[str, Any], make: Callable[[Stages], WordVectors]
-    ) -> WordVectors:
-        """Vectors that are made by a stage; an interrupted one resumes from its own stages."""
-
-        def save(folder: Path, work: Path) -> None:
+        def make(folder: Path, work: Path) -> None:
             with tf32():
-                make(Stages(work)).save(folder / "vectors.safetensors")
+                found = approximate(self.lm, missing, settings, stages=Stages(work)).vectors
+            found.save(folder / "vectors.safetensors")
 
-        return load_vectors(self.stages.folder(title, recipe, save) / "vectors.safetensors")
+        folder = self.stages.folder("One-token approximation", recipe, make)
+        made = load_vectors(folder / "vectors.safetensors")
+        return made if ready is None else ready.subset(word for word in words if word in ready).merge(made)
 
     @cached_property
     def pieces(self) -> ProbeResult:

@@ -82,13 +82,11 @@ def counted(claims: Sequence[Claim]) -> str:
 class Part(ABC):
     """An experiment of the paper; its fields are the result.
 
-    :cvar beyond: not an experiment of the paper's.
     :cvar trains: the configurations of attentive mimicking that it measures.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
-    beyond: ClassVar[bool] = False
     trains: ClassVar[tuple[str, ...]] = ()
 
     @classmethod

@@ -13,11 +13,9 @@ from rarewords.engine import Engine
 from rarewords.errors import InputError
 from rarewords.files import from_json, read_json, require_folder, to_json, write_json, write_lines
 from rarewords.lm import LanguageModel
-from rarewords.mimic.learner import WordLearner
 from rarewords.paper.experiment import Experiment
 from rarewords.paper.part import Part
 from rarewords.paper.parts.ablation import AblationPart
-from rarewords.paper.parts.beyond import BeyondPart
 from rarewords.paper.parts.examples import ExamplesPart
 from rarewords.paper.parts.heatmap import HeatMapPart
 from rarewords.paper.parts.main import MainPart
@@ -32,8 +30,7 @@ from rarewords.vectors import WordVectors
 
 ALL, REPORT = "all", "report"
 PARTS: dict[str, type[Part]] = {
-    part.name: part
-    for part in (OtaPart, MethodsPart, HeatMapPart, AblationPart, MainPart, ExamplesPart, BeyondPart)
+    part.name: part for part in (OtaPart, MethodsPart, HeatMapPart, AblationPart, MainPart, ExamplesPart)
 }
 
 
@@ -46,7 +43,6 @@ def reproduce(
     settings: ReproduceSettings | None = None,
     dataset: Dataset | None = None,
     targets: WordVectors | None = None,
-    learner: WordLearner | None = None,
     command: str | None = None,
     engine: Engine | None = None,
 ) -> Reproduction:
@@ -58,7 +54,6 @@ def reproduce(
     :param parts: names of ``PARTS``, or ``all``; ``report`` alone writes the report of finished parts.
     :param settings: the paper's sizes by default.
     :param targets: cached one-token approximations; missing words are approximated.
-    :param learner: our own method, for part ``beyond``; by default the learner for this model.
     :param command: the command line to show in the report.
     :param engine: makes stages side by side in several processes.
     """
@@ -66,13 +61,8 @@ def reproduce(
     require_folder(out, empty=False)
     settings, stages = settings or ReproduceSettings(), Stages(out / "stages")
     entries = sample_dataset(dataset or Dataset.load(), settings)
-    learner = learner or WordLearner.for_model(lm)
-    experiment = Experiment(lm, store, entries, settings, stages, learner, targets)
-    # What a part's result depends on; only our own method depends on the learner.
-    identities = {
-        name: key_of(experiment.identity, learner.key if part.beyond else None)
-        for name, part in PARTS.items()
-    }
+    experiment = Experiment(lm, store, entries, settings, stages, targets)
+    identity = key_of(experiment.identity)
     if engine is not None:
         _make_ahead(experiment, [PARTS[name] for name in chosen], engine)
     for number, name in enumerate(chosen, 1):
@@ -80,12 +70,12 @@ def reproduce(
         before = set(stages.costs)
         result = PARTS[name].run(experiment, out / "results")
         spent = [cost for key, cost in stages.costs.items() if key not in before]
-        kept = {"identity": identities[name], "environment": environment(lm), "costs": spent}
+        kept = {"identity": identity, "environment": environment(lm), "costs": spent}
         # With the keys in the order of the tables, which write_json would sort.
         text = json.dumps(to_json({**kept, "result": result}), indent=1, ensure_ascii=False)
         write_lines(out / "results" / f"{name}.json", [text])
     found = {name: read_json(path) for name in PARTS if (path := out / "results" / f"{name}.json").is_file()}
-    found = {name: one for name, one in found.items() if one["identity"] == identities[name]}
+    found = {name: one for name, one in found.items() if one["identity"] == identity}
     if not found:
         raise InputError(f"{out} has no results of this model, corpus and settings to report on")
     earlier = [Cost(**{**cost, "reused": True}) for kept in found.values() for cost in kept["costs"]]
@@ -107,12 +97,12 @@ def reproduce(
 
 
 def _make_ahead(experiment: Experiment, parts: Sequence[type[Part]], engine: Engine) -> None:
-    """Make the stages of these parts side by side: each training, and parts that need more than trainings.
+    """Make the stages of these parts side by side: each training, and parts without one.
 
     The processes share the folder of stages: if two need the same stage, one makes it and the other waits.
     """
     chores: list[Callable[[], object]] = [
-        partial(_run_aside, part, experiment) for part in parts if part.beyond or not part.trains
+        partial(_run_aside, part, experiment) for part in parts if not part.trains
     ]
     trained = {name for part in parts for name in part.trains}
     # First those that need no approximations, which another process is making meanwhile.
