@@ -20,7 +20,7 @@ from pathlib import Path
 from rarewords import LanguageModel, Store, teach
 from rarewords.corpus.build import build
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.probe.dataset import Dataset, FrequencyBounds
+from rarewords.probe.dataset import Dataset, band_of
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.report.tables import figure, markdown_table, relation_title
 from rarewords.teaching.settings import TeachSettings
@@ -93,8 +93,8 @@ def main() -> None:
 def _keywords(lm: LanguageModel, store: Store, dataset: Dataset, chosen: argparse.Namespace) -> list[str]:
     names, counts = store.counts(chosen.min_count)
     frequent = dict(zip(names, counts.tolist(), strict=True))
-    entries, band = dataset.select(relations=("antonym", "hypernym", "cohyponym")), FrequencyBounds().band
-    keywords = sorted({entry.word.text for entry in entries if band(entry.count) in chosen.frequency})
+    entries = dataset.select(relations=("antonym", "hypernym", "cohyponym"))
+    keywords = sorted({entry.word.text for entry in entries if band_of(entry.count) in chosen.frequency})
     keywords = [word for word in keywords if word in frequent and len(lm.pieces(word)) > 1]
     step = max(1, len(keywords) // chosen.limit)
     return keywords[::step][: chosen.limit]

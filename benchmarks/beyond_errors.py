@@ -20,7 +20,7 @@ from rarewords import LanguageModel, WordLearner, progress
 from rarewords.corpus.store import Store
 from rarewords.files import write_json
 from rarewords.mimic.spelling import Spelling
-from rarewords.probe.dataset import Dataset, FrequencyBounds
+from rarewords.probe.dataset import Dataset, band_of
 from rarewords.probe.result import ProbeResult
 
 
@@ -40,8 +40,8 @@ def main() -> None:
         kind: ProbeResult.load(asked.results / f"{asked.name}-{kind}.json.gz")
         for kind in ("pieces", "single-0", "slash")
     }
-    entries, bounds = list(Dataset.load()), FrequencyBounds()
-    chosen = np.array([e.subset == "dev" and bounds.band(e.count) == asked.band for e in entries])
+    entries = list(Dataset.load())
+    chosen = np.array([e.subset == "dev" and band_of(e.count) == asked.band for e in entries])
     change = found["single-0"].reciprocal - found["pieces"].reciprocal
     worse = np.flatnonzero(chosen & (change < 0))
     picked = np.random.default_rng(0).choice(worse, min(asked.entries, len(worse)), replace=False)

@@ -13,8 +13,8 @@ from statistics import fmean
 from rarewords.corpus.store import Store
 from rarewords.files import whole_file
 from rarewords.models import load_tokens
-from rarewords.probe.build import DEV_SHARE, SHORTEST_CORRUPTED, BuildSettings
-from rarewords.probe.dataset import BANDS, RELATIONS, Dataset, FrequencyBounds
+from rarewords.probe.build import DEV_SHARE, SHORTEST_CORRUPTED
+from rarewords.probe.dataset import BANDS, FREQUENT, MEDIUM, RELATIONS, Dataset, band_of
 from rarewords.report.tables import markdown_table, relation_title
 
 # The paper's table of sizes and mean targets; corruptions are rare only.
@@ -41,11 +41,11 @@ _EXAMPLES = {
 }
 
 
-def sizes_beside_the_papers(dataset: Dataset, bounds: FrequencyBounds) -> str:
+def sizes_beside_the_papers(dataset: Dataset) -> str:
     """Entries and mean targets by relation and frequency, beside the paper's."""
     targets: dict[tuple[str, str], list[int]] = {}
     for entry in dataset:
-        targets.setdefault((entry.relation, bounds.band(entry.count)), []).append(len(entry.targets))
+        targets.setdefault((entry.relation, band_of(entry.count)), []).append(len(entry.targets))
     rows = []
     for relation in RELATIONS:
         for number, band in enumerate(BANDS):
@@ -90,9 +90,7 @@ def examples_table(dataset: Dataset) -> str:
     return markdown_table(header, rows, left=5)
 
 
-def dataset_card(
-    dataset: Dataset, settings: BuildSettings, words: int, total: int, vocabulary: int, source: str
-) -> str:
+def dataset_card(dataset: Dataset, seed: int, words: int, total: int, vocabulary: int, source: str) -> str:
     """The card as Markdown.
 
     :param words: the number of distinct words in the corpus.
@@ -102,7 +100,6 @@ def dataset_card(
     """
     kept = sum(entry.relation == "corruption" for entry in dataset)
     dev = sum(entry.subset == "dev" for entry in dataset)
-    bounds = settings.bounds
     return f"""# WNLaMPro, built with rarewords
 
 {len(dataset):,} entries ({dev:,} dev, {len(dataset) - dev:,} test) that ask what a language model
@@ -118,8 +115,8 @@ counts.
 - the counts of {words:,} words ({total:,} occurrences) in {source},
 - the {vocabulary:,} whole words of the model's vocabulary.
 
-Seed {settings.seed}; {DEV_SHARE:.0%} of each relation is dev. Rare: below {bounds.medium}
-occurrences; medium: below {bounds.frequent}; frequent: from {bounds.frequent} on. The Zipf value of a
+Seed {seed}; {DEV_SHARE:.0%} of each relation is dev. Rare: below {MEDIUM}
+occurrences; medium: below {FREQUENT}; frequent: from {FREQUENT} on. The Zipf value of a
 word is log10 of its occurrences per billion words of the corpus. The {kept:,} corruptions
 are of words of at least {SHORTEST_CORRUPTED} letters; none of them is a word of WordNet or of
 the vocabulary, and all are rare in the corpus.
@@ -127,7 +124,7 @@ the vocabulary, and all are rare in the corpus.
 SHA-256 of the entries: `{dataset.digest}`. A rebuild from the same counts gives the same bytes.
 
 ## Sizes beside the paper's
-{sizes_beside_the_papers(dataset, bounds)}
+{sizes_beside_the_papers(dataset)}
 The paper counted nearly a billion words, {1e9 / total:.0f} times as many as here, so more of
 its words are frequent. Its antonyms and cohyponyms are fewer than WordNet 3.0 gives by the rules as printed.
 
@@ -152,7 +149,7 @@ def main() -> None:
     words, counts = Store.open(asked.counts).counts()
     card = dataset_card(
         Dataset.load(asked.dataset),
-        BuildSettings(asked.seed),
+        asked.seed,
         len(words),
         int(counts.sum()),
         len(load_tokens(asked.model).whole_words),

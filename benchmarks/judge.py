@@ -37,7 +37,7 @@ import numpy as np
 
 from rarewords import LanguageModel, Store, WordVectors
 from rarewords.probe.compare import bootstrap_interval
-from rarewords.probe.dataset import BANDS, Dataset, Entry, FrequencyBounds
+from rarewords.probe.dataset import BANDS, Dataset, Entry, band_of
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.report.tables import figure, markdown_table
 from rarewords.stages import Stages
@@ -126,8 +126,7 @@ def keywords(lm: LanguageModel, count: dict[str, int], subset: str) -> dict[str,
 
 def in_turn(entries: dict[str, list[Entry]]) -> list[str]:
     """Rare, medium and frequent words in turn."""
-    band = FrequencyBounds().band
-    groups = [[word for word in entries if band(entries[word][0].count) == name] for name in BANDS]
+    groups = [[word for word in entries if band_of(entries[word][0].count) == name] for name in BANDS]
     longest = max(map(len, groups))
     return [group[at] for at in range(longest) for group in groups if at < len(group)]
 
@@ -150,7 +149,7 @@ def labelled(
         signs = one.judgement.signs if one.judgement else None
         assert signs is not None
         assert one.judgement is not None
-        band = FrequencyBounds().band(entries[one.word][0].count)
+        band = band_of(entries[one.word][0].count)
         line = {
             "word": one.word,
             "band": band,

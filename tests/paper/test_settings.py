@@ -7,7 +7,7 @@ import pytest
 
 from rarewords import InputError
 from rarewords.paper.settings import CONFIGURATIONS, QUICK, ReproduceSettings, sample_dataset
-from rarewords.probe.dataset import Dataset, FrequencyBounds
+from rarewords.probe.dataset import Dataset, band_of
 
 
 def test_the_default_is_the_papers_experiment_with_three_seeds():
@@ -46,11 +46,11 @@ def test_sizes_that_make_no_sense_are_refused():
 
 
 def test_a_sample_keeps_a_share_of_every_cell():
-    whole, bounds = Dataset.load(), FrequencyBounds()
+    whole = Dataset.load()
     settings = ReproduceSettings(dev_entries=300, test_entries=600)
     sample = sample_dataset(whole, settings)
-    cells = Counter((entry.subset, entry.relation, bounds.band(entry.count)) for entry in sample)
-    everything = Counter((entry.subset, entry.relation, bounds.band(entry.count)) for entry in whole)
+    cells = Counter((entry.subset, entry.relation, band_of(entry.count)) for entry in sample)
+    everything = Counter((entry.subset, entry.relation, band_of(entry.count)) for entry in whole)
     assert set(cells) == set(everything)
     assert min(cells.values()) >= 12
     share = cells["test", "cohyponym", "medium"] / everything["test", "cohyponym", "medium"]

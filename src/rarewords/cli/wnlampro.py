@@ -13,9 +13,9 @@ from rarewords.errors import InputError
 from rarewords.files import open_text
 from rarewords.models import load_tokens, shown_name
 from rarewords.ota.settings import BASELINES
-from rarewords.probe.build import BuildSettings, open_wordnet
 from rarewords.probe.build import build as build_dataset
-from rarewords.probe.dataset import Dataset, FrequencyBounds
+from rarewords.probe.build import open_wordnet
+from rarewords.probe.dataset import Dataset
 from rarewords.probe.result import ProbeResult
 from rarewords.stages import work_beside
 from rarewords.vectors import open_vectors, read_words
@@ -34,18 +34,15 @@ def build(
     model: str = "default",
     wordnet: Path | None = None,
     corruptions: int = 2880,
-    medium: int = 10,
-    frequent: int = 100,
     seed: int = 0,
 ) -> None:
     """Build the data set from WordNet 3.0, word counts and a model's vocabulary."""
     from rarewords.report.tables import sizes_table
 
-    settings = BuildSettings(seed, corruptions, bounds=FrequencyBounds(medium, frequent))
-    counted, reader = _read_counts(counts), open_wordnet(wordnet)
-    dataset = build_dataset(reader, counted, load_tokens(model).whole_words, settings)
+    counted, reader, known = _read_counts(counts), open_wordnet(wordnet), load_tokens(model).whole_words
+    dataset = build_dataset(reader, counted, known, seed=seed, corruptions=corruptions)
     dataset.save(out)
-    typer.echo(sizes_table(dataset, settings.bounds), nl=False)
+    typer.echo(sizes_table(dataset), nl=False)
 
 
 @app.command("eval")

@@ -22,7 +22,7 @@ from rarewords.models import shown_name
 from rarewords.ota.approximate import approximate
 from rarewords.paper.published import CORPUS_WORDS, EXAMPLES
 from rarewords.paper.settings import CONFIGURATIONS, ReproduceSettings, order_key
-from rarewords.probe.dataset import BANDS, Dataset, FrequencyBounds
+from rarewords.probe.dataset import BANDS, Dataset, band_of
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.probe.result import ProbeResult
 from rarewords.progress import message
@@ -229,12 +229,12 @@ class Experiment:
 
     def facts(self) -> Facts:
         """The sizes of model, corpus, data set and training set."""
-        lm, size, keywords, bounds = self.lm, self.settings, self.keywords(), FrequencyBounds()
+        lm, size, keywords = self.lm, self.settings, self.keywords()
         counts = dict(zip(*self.store.counts(), strict=True))
         kept = size.contexts or self.store.settings.contexts
         contexts: dict[str, list[int]] = {band: [] for band in BANDS}
         for entry in self.dataset:
-            contexts[bounds.band(entry.count)].append(min(kept, int(counts.get(entry.word.text, 0))))
+            contexts[band_of(entry.count)].append(min(kept, int(counts.get(entry.word.text, 0))))
         return Facts(
             model=shown_name(lm.name),
             architecture=type(lm.model).__name__,

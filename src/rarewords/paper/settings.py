@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from rarewords.errors import InputError
 from rarewords.mimic.settings import MimicSettings, preset
 from rarewords.ota.settings import OtaSettings
-from rarewords.probe.dataset import SETS, Dataset, Entry, FrequencyBounds
+from rarewords.probe.dataset import SETS, Dataset, Entry, band_of
 from rarewords.settings import bounded, check_bounds
 
 
@@ -122,12 +122,12 @@ def sample_dataset(dataset: Dataset, settings: ReproduceSettings) -> Dataset:
     """A seeded sample of both sets; cells of relation and frequency shrink alike."""
     if settings.dev_entries is None and settings.test_entries is None:
         return dataset
-    bounds, kept = FrequencyBounds(), set()
+    kept = set()
     for subset, number in zip(SETS, (settings.dev_entries, settings.test_entries), strict=True):
         entries = [entry for entry in dataset if entry.subset == subset]
         cells: dict[tuple[str, str], list[Entry]] = {}
         for entry in entries:
-            cells.setdefault((entry.relation, bounds.band(entry.count)), []).append(entry)
+            cells.setdefault((entry.relation, band_of(entry.count)), []).append(entry)
         for cell in cells.values():
             share = 1.0 if number is None else number / len(entries)
             cell.sort(key=lambda entry: order_key(entry.id, settings.seed))

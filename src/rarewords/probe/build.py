@@ -21,12 +21,11 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rarewords.errors import InputError
-from rarewords.probe.dataset import RELATIONS, AnnotatedWord, Dataset, Entry, FrequencyBounds
+from rarewords.probe.dataset import FREQUENT, MEDIUM, RELATIONS, AnnotatedWord, Dataset, Entry
 from rarewords.progress import progress
 
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
@@ -96,43 +95,31 @@ _ATTEMPTS = 20
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-@dataclass(frozen=True)
-class BuildSettings:
-    """What the paper's rules leave open.
-
-    :param seed: of the split into dev and test and of the corruptions.
-    :param corruptions: the number of corrupted words; fewer if the corpus has fewer frequent words.
-    """
-
-    seed: int = 0
-    corruptions: int = 2880
-    bounds: FrequencyBounds = field(default_factory=FrequencyBounds)
-
-    def __post_init__(self) -> None:
-        if self.corruptions < 0:
-            raise InputError(f"the number of corruptions cannot be negative: {self.corruptions}")
-
-
 def build(
     wordnet: Any,
     counts: Mapping[str, int],
     whole_words: Iterable[str],
-    settings: BuildSettings | None = None,
+    *,
+    seed: int = 0,
+    corruptions: int = 2880,
 ) -> Dataset:
     """Build the data set.
 
     :param wordnet: the reader that :func:`rarewords.probe.build.open_wordnet` returns.
     :param counts: every word of the corpus with its count.
     :param whole_words: the whole words of the model's vocabulary, such as ``lm.whole_words``.
+    :param seed: of the split into dev and test and of the corruptions.
+    :param corruptions: the number of corrupted words; fewer if the corpus has fewer frequent words.
     """
-    return _Builder(wordnet, counts, frozenset(whole_words), settings or BuildSettings()).dataset()
+    return _Builder(wordnet, counts, frozenset(whole_words), seed, corruptions).dataset()
 
 
 class _Builder:
     def __init__(
-        self, wordnet: Any, counts: Mapping[str, int], targets: frozenset[str], settings: BuildSettings
+        self, wordnet: Any, counts: Mapping[str, int], targets: frozenset[str], seed: int, corruptions: int
     ) -> None:
-        self.wordnet, self.counts, self.targets, self.settings = wordnet, counts, targets, settings
+        self.wordnet, self.counts, self.targets = wordnet, counts, targets
+        self.seed, self.corrupted = seed, corruptions
         self.keywords = {word for word, count in counts.items() if count > 0 and _KEYWORD.fullmatch(word)}
         if not self.keywords:
             raise InputError("the counts hold no word in lower-case letters a-z; count English text")
@@ -187,11 +174,11 @@ class _Builder:
         frequent = [
             word
             for word in self.keywords & self.targets
-            if self.counts[word] >= self.settings.bounds.frequent and len(word) >= SHORTEST_CORRUPTED
+            if self.counts[word] >= FREQUENT and len(word) >= SHORTEST_CORRUPTED
         ]
         made: dict[str, list[str]] = {}
         for word in sorted(frequent, key=lambda word: (self._chance("corrupt", word), word)):
-            if len(made) == self.settings.corruptions:
+            if len(made) >= self.corrupted:
                 break
             for attempt in range(_ATTEMPTS):
                 corrupted = corrupt(word, self._chance("corruption", word, attempt))
@@ -237,7 +224,7 @@ class _Builder:
         return found[:largest] if len(found) >= smallest else []
 
     def _is_no_word(self, text: str) -> bool:
-        rare = self.counts.get(text, 0) < self.settings.bounds.medium
+        rare = self.counts.get(text, 0) < MEDIUM
         return rare and text not in self.targets and not self.wordnet.synsets(text)
 
     def _dev_part(self, relation: str, words: Iterable[str]) -> set[str]:
@@ -246,7 +233,7 @@ class _Builder:
 
     def _chance(self, *purpose: object) -> int:
         """A random number that depends only on the seed and on its purpose."""
-        text = "\t".join(map(str, (self.settings.seed, *purpose)))
+        text = "\t".join(map(str, (self.seed, *purpose)))
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "big")
 
     def _lemmas(self, pos: str) -> set[str]:

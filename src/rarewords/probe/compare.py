@@ -163,7 +163,7 @@ def compare(results: Sequence[ProbeResult | Sequence[ProbeResult]]) -> Compariso
 
 
 def check_comparable(results: Sequence[ProbeResult]) -> None:
-    """Refuse results of different data sets, entries or frequency bounds."""
+    """Refuse results of different data sets or entries."""
     if not results:
         raise InputError("give at least one result to compare")
     first = results[0]
@@ -173,5 +173,3 @@ def check_comparable(results: Sequence[ProbeResult]) -> None:
             raise InputError(f"{pair} come from different data sets; evaluate both on the same one")
         if list(other.id) != list(first.id):
             raise InputError(f"{pair} have different entries; evaluate both with the same --set and --limit")
-        if other.bounds != first.bounds:
-            raise InputError(f"{pair} have different bounds for rare and frequent words")

@@ -20,6 +20,7 @@ from rarewords.files import open_text, write_lines
 
 RELATIONS = ("antonym", "hypernym", "cohyponym", "corruption")
 BANDS = ("rare", "medium", "frequent")
+MEDIUM, FREQUENT = 10, 100  # the counts from which a word is so
 SETS = ("dev", "test")
 BUNDLED_DATASET = "default"
 _ASSETS = files("rarewords") / "assets" / "wnlampro"
@@ -86,24 +87,13 @@ class Entry:
         return "\t".join([self.id, self.subset, str(self.word), self.relation, *map(str, self.targets)])
 
 
-@dataclass(frozen=True)
-class FrequencyBounds:
-    """The counts from which a word is medium and frequent.
+def band_of(count: int) -> str:
+    """How frequent a word is that occurs this often.
 
-    >>> [FrequencyBounds().band(count) for count in (0, 9, 10, 99, 100)]
+    >>> [band_of(count) for count in (0, 9, 10, 99, 100)]
     ['rare', 'rare', 'medium', 'medium', 'frequent']
     """
-
-    medium: int = 10
-    frequent: int = 100
-
-    def __post_init__(self) -> None:
-        if not 0 < self.medium < self.frequent:
-            raise InputError(f"bounds must be 0 < medium < frequent, not {self.medium}, {self.frequent}")
-
-    def band(self, count: int) -> str:
-        """``rare``, ``medium`` or ``frequent``."""
-        return BANDS[(count >= self.medium) + (count >= self.frequent)]
+    return BANDS[(count >= MEDIUM) + (count >= FREQUENT)]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ heat maps are made from the file of a result alone.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +20,7 @@ import numpy as np
 
 from rarewords.errors import InputError
 from rarewords.files import read_json, understood, write_lines
-from rarewords.probe.dataset import BANDS, RELATIONS, Dataset, FrequencyBounds
+from rarewords.probe.dataset import BANDS, RELATIONS, Dataset, band_of
 
 RANK_LIMIT = 100
 METRICS = ("mrr", "p3", "p10")
@@ -87,7 +87,6 @@ class ProbeResult:
     hits3: np.ndarray
     hits10: np.ndarray
     count: np.ndarray
-    bounds: FrequencyBounds = field(default_factory=FrequencyBounds)
     answers: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -134,7 +133,7 @@ class ProbeResult:
     @cached_property
     def bands(self) -> np.ndarray:
         """``rare``, ``medium`` or ``frequent`` for each entry. *Shape:* (entries,)"""
-        return np.array([self.bounds.band(count) for count in self.count.tolist()])
+        return np.array([band_of(count) for count in self.count.tolist()])
 
     def chosen(self, relation: str = "all", band: str = "all") -> np.ndarray:
         """Which entries belong to a relation and a frequency band. *Shape:* (entries,)"""
@@ -189,7 +188,6 @@ class ProbeResult:
         return {
             "format": _FORMAT,
             "settings": dict(self.settings),
-            "bounds": {"medium": self.bounds.medium, "frequent": self.bounds.frequent},
             "cells": self.summary(),
             "entries": entries,
             **({"answers": list(self.answers)} if self.answers else {}),
@@ -221,4 +219,4 @@ class ProbeResult:
                 raise ValueError("its answers are not a list of texts")
             columns: dict[str, Any] = {name: entries[name].split(" ") for name in _TEXTS}
             columns |= {name: np.array(entries[name].split(" "), dtype=np.int64) for name in _NUMBERS}
-            return cls(settings, **columns, bounds=FrequencyBounds(**stored["bounds"]), answers=answers)
+            return cls(settings, **columns, answers=answers)

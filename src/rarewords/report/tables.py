@@ -5,7 +5,7 @@ from statistics import fmean
 
 from rarewords.errors import InputError
 from rarewords.probe.compare import ComparedCell, Comparison
-from rarewords.probe.dataset import BANDS, RELATIONS, Dataset, FrequencyBounds
+from rarewords.probe.dataset import BANDS, RELATIONS, Dataset, band_of
 from rarewords.probe.result import METRICS, RANK_LIMIT, ProbeResult
 
 METRIC_TITLES = {"mrr": "MRR", "p3": "P@3", "p10": "P@10"}
@@ -78,11 +78,11 @@ def answers_table(results: Sequence[ProbeResult], words: Collection[str]) -> str
     return markdown_table(header, rows, left=4)
 
 
-def sizes_table(dataset: Dataset, bounds: FrequencyBounds | None = None) -> str:
+def sizes_table(dataset: Dataset) -> str:
     """Entries and mean number of targets by relation and frequency."""
-    band, targets = (bounds or FrequencyBounds()).band, dict[tuple[str, str], list[int]]()
+    targets: dict[tuple[str, str], list[int]] = {}
     for entry in dataset:
-        targets.setdefault((entry.relation, band(entry.count)), []).append(len(entry.targets))
+        targets.setdefault((entry.relation, band_of(entry.count)), []).append(len(entry.targets))
     rows = [
         [relation_title(relation), band, f"{len(found):,}", f"{fmean(found):.1f}"]
         for relation in RELATIONS

@@ -54,10 +54,7 @@ def learn(
     learned: list[Learned] = []
     rows: dict[str, np.ndarray] = {}
     readings = 2 if isinstance(learner, WordLearner) and learner.settings.reading == "both" else 1
-    costs = [
-        readings * len(one.contexts) + 2 * settings.neighbours * sum(len(fold.held_out) for fold in one.folds)
-        for one in splits
-    ]
+    costs = [(readings - 1) * len(one.contexts) + one.passes(settings.neighbours) for one in splits]
     with progress("Learning and judging", len(splits), "words", passes=sum(costs)) as bar:
         size = WORDS_PER_PART if lm.device.type == "cpu" else _WORDS_PER_PART_ON_GPU
         for start in range(0, len(splits), size):

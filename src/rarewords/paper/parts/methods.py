@@ -12,7 +12,7 @@ from rarewords.paper import published
 from rarewords.paper.experiment import Experiment, Facts
 from rarewords.paper.part import Check, Claim, Part, p_text, paragraphs, picture, table
 from rarewords.probe.compare import LEVEL, Comparison, compare
-from rarewords.probe.dataset import BANDS, FrequencyBounds
+from rarewords.probe.dataset import BANDS, band_of
 from rarewords.probe.result import Measure
 from rarewords.report.figures import draw_lines, drawn
 from rarewords.report.tables import figure, signed
@@ -36,7 +36,7 @@ class MethodsPart(Part):
 
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
-        bands = {FrequencyBounds().band(entry.count) for entry in experiment.dataset}
+        bands = {band_of(entry.count) for entry in experiment.dataset}
         for band in BANDS:
             if band not in bands:
                 raise InputError(f"the data set has no {band} words; use one with words of every frequency")
