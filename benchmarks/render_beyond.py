@@ -247,9 +247,10 @@ the result was added to reading and spelling with twice their weight: 2.00, 1.30
 frequent words around it and *or*, the condensed vector needs no such help: added with 1, 2 and 4 times the
 weight of the others, dev has 1.550, 1.560 and 1.575 on average, alone 1.571 (a scratch script).
 
-**In text** the gain is smaller. In held-out sentences of 90 words of dev the neighbours of a word are .049 ± .018
-nats less probable with the condensed vector of `gte-mlm` than with the plain one, and .029 ± .016 with one that was
-joined by a slash (a scratch script, two cores). WNLaMPro asks what a word is; its neighbours ask for more.
+**In text** the gain is smaller. In held-out sentences of 90 words of dev the neighbours of a word are .049
+± .018 nats less probable with the condensed vector of `gte-mlm` than with the plain one, and .029 ± .016
+with one that was joined by a slash (a scratch script, two cores). WNLaMPro asks what a word is; its
+neighbours ask for more.
 
 On `gte-mlm` condensing with the search before brought little on 450 entries of dev (.326 / .410 / .350 →
 .343 / .393 / .362); it was not measured again. The learner that ships does without: it would take ten times
