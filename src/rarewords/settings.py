@@ -15,7 +15,7 @@ _TESTS = {"at least": operator.ge, "above": operator.gt, "at most": operator.le,
 
 
 def bounded(default: Any, **bounds: float) -> Any:
-    """A field with bounds: ``rate: float = bounded(0.1, above=0, at_most=1)``; None is not a number."""
+    """A field with bounds: ``rate: float = bounded(0.1, above=0, at_most=1)``; None is not checked."""
     return field(default=default, metadata={name.replace("_", " "): limit for name, limit in bounds.items()})
 
 
