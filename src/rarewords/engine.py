@@ -24,7 +24,6 @@ from rarewords.errors import InputError
 
 T = TypeVar("T")
 R = TypeVar("R")
-Answer = Future[tuple[str | None, R]]  # the mistake in the input, or the result
 
 _RETRIES, _RAY_RETRIES = 3, 5
 _threads: int | None = None  # how many threads there were before one_thread
@@ -88,54 +87,13 @@ class Engine(AbstractContextManager["Engine"]):
 
     workers: int
 
+    @abstractmethod
     def map(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[tuple[int, R]]:
         """Yield (place of the item, result) as results come in, in any order.
 
         The function must be importable and items and results must pickle. A task that is lost with its
         process or machine is run again; an :class:`InputError` ends the work at once.
         """
-        waiting = list(range(len(items)))[::-1]
-        failures: Counter[int] = Counter()
-        running: dict[Answer[R], int] = {}
-        while waiting or running:
-            try:
-                while waiting and len(running) < 2 * self.workers:
-                    place = waiting[-1]
-                    running[self._submit(function, items[place])] = place
-                    waiting.pop()
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    mistake, result = future.result()
-                    if mistake is not None:
-                        raise InputError(mistake)
-                    yield running.pop(future), result
-            except BrokenProcessPool:
-                # A worker was killed, perhaps because memory ran out; the task it ran is not known.
-                self._stop()
-                failures.update(running.values())
-                if max(failures.values(), default=0) > _RETRIES:
-                    raise InputError(
-                        "a worker process ended again and again: either memory ran out (use fewer "
-                        "--workers), or a script starts workers outside `if __name__ == '__main__':`"
-                    ) from None
-                waiting += sorted(running.values(), reverse=True)
-                running.clear()
-
-    @abstractmethod
-    def _submit(self, function: Callable[[T], R], item: T) -> Answer[R]:
-        """Start :func:`_run`."""
-
-    def _stop(self) -> None:
-        """Stop all processes."""
-
-
-def _run(function: Callable[[T], R], item: T, threads: int | None = None) -> tuple[str | None, Any]:
-    if threads is not None:
-        _use_threads(threads)
-    # A mistake in the input is an answer, not a failure: it must not be tried again.
-    try:
-        return None, function(item)
-    except InputError as mistake:
-        return str(mistake), None
 
 
 def engine_for(name: str = "local", workers: int | None = None) -> Engine:
@@ -162,11 +120,41 @@ class LocalEngine(Engine):
 
     def map(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[tuple[int, R]]:
         if self.workers == 1 or len(items) == 1:
-            return ((place, function(item)) for place, item in enumerate(items))
-        return super().map(function, items)
-
-    def _submit(self, function: Callable[[T], R], item: T) -> Answer[R]:
-        return self._started().submit(_run, function, item)
+            for place, item in enumerate(items):
+                yield place, function(item)
+            return
+        waiting = list(range(len(items)))[::-1]
+        failures: Counter[int] = Counter()
+        running: dict[Future[R], int] = {}
+        while waiting or running:
+            pool = self._started()
+            try:
+                while waiting and len(running) < 2 * self.workers:
+                    place = waiting[-1]
+                    running[pool.submit(function, items[place])] = place
+                    waiting.pop()
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    place = running[future]
+                    result = future.result()
+                    del running[future]
+                    yield place, result
+            except BrokenProcessPool:
+                # A worker was killed, perhaps because memory ran out; the task it ran is not known.
+                lost: list[int] = []
+                for future, place in running.items():
+                    if future.done() and future.exception() is None:
+                        yield place, future.result()
+                    else:
+                        lost.append(place)
+                running.clear()
+                self._stop()
+                failures.update(lost)
+                if any(failures[place] > _RETRIES for place in lost):
+                    raise InputError(
+                        "a worker process ended again and again: either memory ran out (use fewer "
+                        "--workers), or a script starts workers outside `if __name__ == '__main__':`"
+                    ) from None
+                waiting += sorted(lost, reverse=True)
 
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
@@ -235,13 +223,32 @@ class RayEngine(Engine):
                 reason = str(error).splitlines()[0]
                 raise InputError(f"no Ray cluster at RAY_ADDRESS={address}: {reason}") from None
         self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        # Ray itself runs a task again whose worker or node is lost; it waits for a node that has room.
-        self._task: Any = ray.remote(num_cpus=1, max_retries=_RAY_RETRIES)(_run)
 
-    def _submit(self, function: Callable[[T], R], item: T) -> Answer[R]:
-        answer: Answer[R] = self._task.remote(function, item, _share_of_threads(self.workers)).future()
-        return answer
+    def map(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[tuple[int, R]]:
+        ray = self._ray
+        # Ray itself runs a task again whose worker or node is lost; it waits for a node that has room.
+        task = ray.remote(num_cpus=1, max_retries=_RAY_RETRIES)(_run)
+        threads = _share_of_threads(self.workers)
+        waiting, running = list(enumerate(items))[::-1], dict[Any, int]()
+        while waiting or running:
+            while waiting and len(running) < 2 * self.workers:
+                place, item = waiting.pop()
+                running[task.remote(function, item, threads)] = place
+            for reference in ray.wait(list(running), num_returns=1)[0]:
+                mistake, result = ray.get(reference)
+                if mistake is not None:
+                    raise InputError(mistake)
+                yield running.pop(reference), result
 
     def __exit__(self, *_: object) -> None:
         if self._own:
             self._ray.shutdown()
+
+
+def _run(function: Callable[[T], R], item: T, threads: int) -> tuple[str | None, R | None]:
+    _use_threads(threads)
+    # A mistake in the input is an answer, not a failure: it must not be tried again.
+    try:
+        return None, function(item)
+    except InputError as mistake:
+        return str(mistake), None
