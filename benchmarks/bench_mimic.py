@@ -19,7 +19,8 @@ import numpy as np
 import torch
 
 from rarewords import build_store
-from rarewords.corpus.store import Store
+from rarewords.corpus.store import Context, Store
+from rarewords.corpus.text import words_of
 from rarewords.lm import LanguageModel
 from rarewords.mimic.attentive import AttentiveMimicking
 from rarewords.mimic.ngrams import ngrams
@@ -107,7 +108,7 @@ def run(store: Store, arguments: argparse.Namespace) -> None:
     mimic = AttentiveMimicking.fit(lm, store, None, settings)
     fast = float(np.median([report.examples_per_second for report in mimic.history]))
     words = [word for word in store.counts(arguments.min_count)[0] if word in lm.whole_words]
-    contexts = [[[*c.left, *c.right] for c in store.contexts(word)] for word in words]
+    contexts = [[_words_around(c, store.settings.window) for c in store.contexts(word)] for word in words]
     matrix = lm.embeddings.float()
     vectors = {word: matrix[token].cpu().numpy() for word, token in lm.whole_words.items()}
     targets = matrix[[lm.whole_words[word] for word in words]]
@@ -116,6 +117,11 @@ def run(store: Store, arguments: argparse.Namespace) -> None:
     where = f"{arguments.model}, {lm.device}, {torch.get_num_threads()} threads, {len(mimic.table)} n-grams"
     print(f"{len(words)} words, {sum(map(len, contexts))} contexts, {where}")
     print(f"plain: {slow:,.0f} examples/s; ours: {fast:,.0f} examples/s; ratio {fast / slow:.1f}")
+
+
+def _words_around(context: Context, window: int) -> list[str]:
+    left, right = context.sentence[: context.start], context.sentence[context.end :]
+    return words_of(left)[-window:] + words_of(right)[:window]
 
 
 def _rate(plain: PlainTrainer, seconds: float) -> float:

@@ -168,6 +168,13 @@ def corpus(text, window):
     return counts, contexts
 
 
+def around(sentence, start, window):
+    """The context of the word that starts at a character of a sentence, as (left, word, right)."""
+    words = [lower(sentence[a:b]) for a, b in spans(sentence)]
+    i = [a for a, _ in spans(sentence)].index(start)
+    return tuple(words[max(0, i - window) : i]), words[i], tuple(words[i + 1 : i + 1 + window])
+
+
 def mix(value):
     value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & MASK
     value = (value ^ (value >> 27)) * 0x94D049BB133111EB & MASK

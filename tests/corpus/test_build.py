@@ -46,31 +46,28 @@ def test_agrees_with_the_slow_implementation(wikipedia, tmp_path):
     settings = CorpusSettings(contexts=20, window=4, seed=7)
     store = build([tmp_path / "text.txt"], tmp_path / "store", settings, workers=1)
     counts, contexts = reference.corpus(text, settings.window)
-    assert dict(zip(store.vocabulary(), store.words.column("count").tolist(), strict=True)) == dict(counts)
+    assert dict(zip(store.vocabulary(), store.words["count"].to_pylist(), strict=True)) == dict(counts)
     kept = {word for word in counts if all("a" <= c <= "z" or c in ".-" for c in word) and len(word) <= 64}
     words, numbers = store.counts()
     assert set(words) == kept
     assert numbers.tolist() == sorted((counts[word] for word in kept), reverse=True)
     assert max(len(found) for found in contexts.values()) > settings.contexts
     for word in sorted(kept)[::7] + [word for word, _ in counts.most_common(30) if word in kept]:
-        found = [(c.left, c.word, c.right) for c in store.contexts(word)]
+        found = [reference.around(c.sentence, c.start, settings.window) for c in store.contexts(word)]
         ordered = sorted(contexts[word], key=lambda c: reference.context_hash(c, settings.seed))
         assert found == ordered[: settings.contexts], word
 
 
 def test_contexts_contain_their_word_and_counts_add_up(reference_store):
     store = reference_store
-    assert int(store.words.column("count").sum()) == store.totals.words
+    assert sum(store.words["count"].to_pylist()) == store.totals.words
     words, counts = store.counts(min_count=3)
     assert counts.min() == 3
     for word, count in list(zip(words, counts.tolist(), strict=True))[::50]:
         contexts = store.contexts(word)
         assert 1 <= len(contexts) <= min(count, SMALL.contexts)
-        assert len({(c.left, c.right) for c in contexts}) == len(contexts)
-        for context in contexts:
-            assert context.word == word == context.sentence[context.start : context.end].lower()
-            assert len(context.left) <= SMALL.window
-            assert len(context.right) <= SMALL.window
+        assert len({reference.around(c.sentence, c.start, SMALL.window) for c in contexts}) == len(contexts)
+        assert all(c.sentence[c.start : c.end].lower() == word for c in contexts)
         assert store.contexts(word, 3) == contexts[:3]
 
 
@@ -90,7 +87,7 @@ def test_same_bytes_from_any_split_and_any_number_of_workers(reference_store, wi
     (folder / "empty.txt").touch()
     two = build([folder], tmp_path / "two", SMALL, workers=2)
     assert tables(two.path) == tables(reference_store.path)
-    assert (two.totals, two.digest) == (reference_store.totals, reference_store.digest)
+    assert (two.totals, two.key) == (reference_store.totals, reference_store.key)
 
 
 @pytest.fixture
@@ -201,7 +198,7 @@ def test_any_script(tmp_path):
     any_script = build([tmp_path / "text.txt"], tmp_path / "any", CorpusSettings(words="any"), workers=1)
     assert english.counts()[0] == []
     assert set(any_script.counts()[0]) == {"ελλάδα", "naïve", "हिन्दी", "3rd"}
-    assert any_script.contexts("ΕΛΛΆΔΑ")[0].right == ("naïve", "हिन्दी", "1945", "3rd")
+    assert any_script.contexts("ΕΛΛΆΔΑ") == [("Ελλάδα naïve हिन्दी 1945 3rd.", 0, 6)]
 
 
 KILLED = """

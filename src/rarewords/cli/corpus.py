@@ -89,7 +89,7 @@ def show_command(store: Path, word: str | None = None, contexts: int = 10, as_js
     for context in found:
         left, right = context.sentence[: context.start], context.sentence[context.end :]
         lines.append(f"  {left}[{context.sentence[context.start : context.end]}]{right}")
-    contexts_found = [asdict(context) for context in found]
+    contexts_found = [context._asdict() for context in found]
     options.show(as_json, {"word": word, "count": count, "contexts": contexts_found}, *lines)
 
 

@@ -107,30 +107,15 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
     return pa.record_batch(columns, schema=table.schema)
 
 
-class Table:
-    """An Arrow file whose record batches, except for the last one, have the same number of rows."""
-
-    def __init__(self, path: Path) -> None:
-        self.mapped = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-        self._size = max(map(len, self.mapped.column(0).chunks), default=1)
-
-    def column(self, name: str) -> Array:
-        """A whole column of numbers. *Shape:* (rows,)"""
-        return np.asarray(self.mapped[name].to_numpy())
-
-    def take(self, name: str, rows: Array) -> Array:
-        """Some numbers of a column. *Shape:* (rows,)"""
-        column, batches = self.mapped[name], rows // self._size
-        result = np.zeros(len(rows), dtype=np.dtype(str(column.type)))
-        for batch in np.unique(batches).tolist():
-            own = batches == batch
-            result[own] = column.chunk(batch).to_numpy()[rows[own] - batch * self._size]
-        return result
-
-    def binary(self, name: str, row: int) -> bytes:
-        """One value of a column of byte strings."""
-        value: bytes = self.mapped[name].chunk(row // self._size)[row % self._size].as_py()
-        return value
+def take(column: pa.ChunkedArray, rows: Array) -> npt.NDArray[np.int64]:
+    """Some numbers of a column of an Arrow file, of which only these are read. *Shape:* (rows,)"""
+    # Its record batches, except for the last one, have the same number of rows.
+    size = len(column.chunk(0)) if column.num_chunks else 1
+    result, batches = np.zeros(len(rows), dtype=np.int64), rows // size
+    for batch in np.unique(batches).tolist():
+        own = batches == batch
+        result[own] = column.chunk(batch).to_numpy()[rows[own] - batch * size]
+    return result
 
 
 def offsets(lengths: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:

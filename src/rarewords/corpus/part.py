@@ -97,8 +97,8 @@ def part_of_counts(store: Store, folder: Path) -> None:
         append(
             out,
             word=[word.encode("utf-8") for word in store.vocabulary()],
-            word_hash=store.words.column("hash"),
-            word_count=store.words.column("count"),
+            word_hash=store.words["hash"].to_numpy(),
+            word_count=store.words["count"].to_numpy(),
             context_start=np.zeros(len(store) + 1),
             sentence=[],
             **dict.fromkeys(contexts, np.zeros(0)),

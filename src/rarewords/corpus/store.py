@@ -13,17 +13,18 @@ from dataclasses import asdict, dataclass, fields
 from functools import cache, cached_property
 from operator import index
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
 import zstandard
 
 from rarewords.corpus.characters import fold
-from rarewords.corpus.columns import Table, ragged
+from rarewords.corpus.columns import ragged, take
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.corpus.text import Words, split, word_hashes
+from rarewords.corpus.text import split, word_hashes
 from rarewords.errors import InputError
 from rarewords.files import file_digest, read_json, understood, write_json
 
@@ -69,17 +70,9 @@ class Header:
         write_json(folder / "store.json", values)
 
 
-@dataclass(frozen=True)
-class Context:
-    """A word in its surroundings.
+class Context(NamedTuple):
+    """A sentence as it was written, and the characters of the word in it."""
 
-    ``left`` and ``right``: up to ``window`` words on each side, as in the vocabulary; ``sentence``: the
-    sentence as it was written; ``start``, ``end``: the characters of the word in it.
-    """
-
-    left: tuple[str, ...]
-    word: str
-    right: tuple[str, ...]
     sentence: str
     start: int
     end: int
@@ -127,37 +120,32 @@ class Store:
         _ = self.words, self.context_rows, self.blocks
 
     @property
-    def digest(self) -> str:
-        """What tells this store from others: the checksum of its files' checksums."""
-        return hashlib.sha256(json.dumps(sorted(self._checksums.items())).encode()).hexdigest()
-
-    @property
     def key(self) -> str:
-        """The digest in short, for the names of what depends on this store."""
-        return self.digest[:16]
+        """What tells this store from others: the checksum of its files' checksums, in short."""
+        return hashlib.sha256(json.dumps(sorted(self._checksums.items())).encode()).hexdigest()[:16]
 
     @cached_property
-    def words(self) -> Table:
+    def words(self) -> pa.Table:
         """One row per word: ``hash``, ``word``, ``count``, ``contexts``, ``context_start``."""
         return self._table("words.arrow")
 
     @cached_property
-    def context_rows(self) -> Table:
+    def context_rows(self) -> pa.Table:
         """One row per context: ``sentence`` and ``position``."""
         return self._table("contexts.arrow", self.header.contexts)
 
     @cached_property
-    def blocks(self) -> Table:
+    def blocks(self) -> pa.Table:
         """One row per block of sentences: ``text``, compressed."""
         return self._table("sentences.arrow", -(-self.header.sentences // SENTENCES_PER_BLOCK))
 
     def __len__(self) -> int:
         """Number of distinct words in the text, those without contexts included."""
-        return len(self.words.mapped)
+        return len(self.words)
 
     def vocabulary(self) -> list[str]:
         """All words of the text in the order of their numbers."""
-        words: list[str] = self.words.mapped["word"].to_pylist()
+        words: list[str] = self.words["word"].to_pylist()
         return words
 
     def find(self, words: Sequence[str]) -> Int:
@@ -175,12 +163,12 @@ class Store:
 
     def count(self, word: str) -> int:
         """How often the word occurs in the text."""
-        number = self.find([word])
-        return 0 if number[0] < 0 else int(self.words.take("count", number)[0])
+        number = int(self.find([word])[0])
+        return 0 if number < 0 else int(self.words["count"][number].as_py())
 
     def counts(self, min_count: int = 1) -> tuple[list[str], Int]:
         """Words with contexts and at least ``min_count`` occurrences, and their counts, highest first."""
-        table = self.words.mapped.select(["word", "count", "contexts"])
+        table = self.words.select(["word", "count", "contexts"])
         table = table.filter((pc.field("count") >= min_count) & (pc.field("contexts") > 0))
         table = table.sort_by([("count", "descending"), ("word", "ascending")])
         return table["word"].to_pylist(), table["count"].to_numpy()
@@ -188,14 +176,7 @@ class Store:
     def contexts(self, word: str, contexts: int | None = None) -> list[Context]:
         """The sampled contexts of a word, at most ``contexts`` of them, which is itself a uniform sample."""
         _, sentence, position = self.references([word], contexts)
-        spans, line, found, at = self._located(sentence, position)
-        words = found.names(self.settings.lower_case)
-        left = np.maximum(found.offsets[line], at - self.settings.window).tolist()
-        right = np.minimum(found.offsets[line + 1], at + self.settings.window + 1).tolist()
-        return [
-            Context(tuple(words[a:i]), words[i], tuple(words[i + 1 : b]), *span)
-            for a, i, b, span in zip(left, at.tolist(), right, spans, strict=True)
-        ]
+        return self._located(sentence, position)
 
     def references(self, words: Sequence[str], contexts: int | None = None) -> tuple[Int, Int, Int]:
         """The contexts of many words as references, at most ``contexts`` per word, those of a word together.
@@ -205,28 +186,26 @@ class Store:
         """
         numbers = self.find(words)
         asked = np.flatnonzero(numbers >= 0)
-        sizes = self.words.take("contexts", numbers[asked]).astype(np.int64)
+        sizes = take(self.words["contexts"], numbers[asked])
         if contexts is not None:
             sizes = np.minimum(sizes, min(contexts, self.settings.contexts))
-        places = ragged(self.words.take("context_start", numbers[asked]), sizes)
-        sentence, position = (
-            self.context_rows.take(name, places).astype(np.int64) for name in ("sentence", "position")
-        )
+        places = ragged(take(self.words["context_start"], numbers[asked]), sizes)
+        sentence, position = (take(self.context_rows[name], places) for name in ("sentence", "position"))
         return np.repeat(asked, sizes), sentence, position
 
     def context_texts(
         self, words: Sequence[str], contexts: int | None = None
-    ) -> Iterator[tuple[Int, list[tuple[str, int, int]]]]:
-        """The contexts of many words as they were written, some thousand at a time.
+    ) -> Iterator[tuple[Int, list[Context]]]:
+        """The contexts of many words, some thousand at a time.
 
-        :return: which of the asked words each context belongs to, and for each the sentence and the
-            characters of the word in it. Sentences come in the order they lie on disk, each read once.
+        :return: which of the asked words each context belongs to, and the contexts. Sentences come in the
+            order they lie on disk, each read once.
         """
         owner, sentence, position = self.references(words, contexts)
         order = np.argsort(sentence, kind="stable")
         for first in range(0, len(order), _CONTEXTS_AT_ONCE):
             chosen = order[first : first + _CONTEXTS_AT_ONCE]
-            yield owner[chosen], self._located(sentence[chosen], position[chosen])[0]
+            yield owner[chosen], self._located(sentence[chosen], position[chosen])
 
     def sentences(self, rows: Int) -> list[str]:
         """The text of sentences by row."""
@@ -235,39 +214,39 @@ class Store:
         for row in rows.tolist():
             block, line = divmod(row, SENTENCES_PER_BLOCK)
             if block not in unpacked:
-                unpacked[block] = self._unpack(self.blocks.binary("text", block)).split(b"\n")
+                unpacked[block] = self._unpack(self.blocks["text"][block].as_py()).split(b"\n")
             result.append(unpacked[block][line].decode("utf-8"))
         return result
 
-    def _located(self, sentence: Int, position: Int) -> tuple[list[tuple[str, int, int]], Int, Words, Int]:
-        """For contexts by reference: each one's sentence and the characters of the word in it, the line of
-        the sentence (contexts,) among the distinct ones, their words, and which word it is (contexts,)."""
+    def _located(self, sentence: Int, position: Int) -> list[Context]:
+        """Contexts by reference: row of the sentence, and which word of it. *Shape:* (contexts,) each"""
         rows, line = np.unique(sentence, return_inverse=True)
         texts = self.sentences(rows)
         found = split("\n".join(texts), lower_case=False, sentences=False)
         at, begin = found.offsets[line] + position, found.cuts[line]
         starts, ends = (found.starts[at] - begin).tolist(), (found.ends[at] - begin).tolist()
         spans = zip(line.tolist(), starts, ends, strict=True)
-        return [(texts[row], start, end) for row, start, end in spans], line, found, at
+        return [Context(texts[row], start, end) for row, start, end in spans]
 
-    def _table(self, name: str, rows: int | None = None) -> Table:
+    def _table(self, name: str, rows: int | None = None) -> pa.Table:
         path = self.path / name
         # A damaged Arrow file can crash the process, so each file is compared with its checksum on first use.
         if _checksum(path, path.stat().st_mtime_ns) != self._checksums[name]:
             raise InputError(f"{path} is damaged: its checksum differs; build the store again")
-        table = Table(path)
-        settings = json.loads(table.mapped.schema.metadata[b"settings"])
-        if settings != self.settings.to_dict() or rows not in (None, len(table.mapped)):
+        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        settings = json.loads(table.schema.metadata[b"settings"])
+        if settings != self.settings.to_dict() or rows not in (None, len(table)):
             raise InputError(f"{path} does not fit {self.path / 'store.json'}; build the store again")
         return table
 
     @cached_property
     def _hashes(self) -> npt.NDArray[np.uint64]:
-        return self.words.column("hash")
+        hashes: npt.NDArray[np.uint64] = self.words["hash"].to_numpy()
+        return hashes
 
     @cached_property
     def _unpack(self) -> Callable[[bytes], bytes]:
-        packed = self.blocks.mapped.schema.metadata[b"dictionary"]
+        packed = self.blocks.schema.metadata[b"dictionary"]
         decompressor = zstandard.ZstdDecompressor(dict_data=_dictionary(zstandard.decompress(packed)))
         return decompressor.decompress
 

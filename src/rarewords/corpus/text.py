@@ -67,11 +67,6 @@ class Words:
         spans = zip(cuts[full].tolist(), cuts[full + 1].tolist(), strict=True)
         return [text[start:end].strip() for start, end in spans]
 
-    def names(self, lower_case: bool) -> list[str]:
-        """The words themselves."""
-        text = ch.fold(self.text) if lower_case else self.text
-        return [text[start:end] for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True)]
-
     def lengths(self) -> Int:
         """Words in each sentence that has any. *Shape:* (sentences with words,)"""
         lengths = np.diff(self.offsets)
@@ -108,7 +103,9 @@ def words_of(text: str, *, lower_case: bool = True) -> list[str]:
     >>> words_of("A red-tailed Hawk's nest.")
     ['a', 'red-tailed', 'hawk', "'s", 'nest']
     """
-    return split(text, lower_case=lower_case, sentences=False).names(lower_case)
+    found = split(text, lower_case=lower_case, sentences=False)
+    text = ch.fold(found.text) if lower_case else found.text
+    return [text[start:end] for start, end in zip(found.starts.tolist(), found.ends.tolist(), strict=True)]
 
 
 def blocks(text: str, size: int = _CHARACTERS_AT_ONCE) -> Iterator[str]:

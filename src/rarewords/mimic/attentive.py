@@ -97,7 +97,7 @@ class AttentiveMimicking:
         prepared = prepared or PreparedContexts(store, words, contexts)
         vectors = known.matrix[torch.from_numpy(rows[chosen]).to(lm.device)]
         data = TrainingWords(counts[chosen], vectors, table.bags(words), Reader(prepared, words, known))
-        made_from = [lm.fingerprint, store.digest, prepared.limit, None if targets is None else targets.key]
+        made_from = [lm.fingerprint, store.key, prepared.limit, None if targets is None else targets.key]
         name = f"training-{key_of(asdict(settings), made_from)}.pt"
 
         def report(epoch: EpochReport, model: FormContextModel) -> None:

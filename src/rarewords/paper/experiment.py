@@ -110,7 +110,7 @@ class Experiment:
         return {
             **self._model,
             "dataset": self.dataset.digest,
-            "store": self.store.digest,
+            "store": self.store.key,
             "settings": asdict(self.settings),
             "targets": None if self.targets is None else self.targets.key,
             "version": __version__,

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Mapping
 from importlib.resources import files
 
-from rarewords.corpus.store import Store
+from rarewords.corpus.store import Context, Store
 
 ADDRESS = "in addresses or markup"
 CUT_OFF = "cut off at the end of a line"
@@ -47,7 +47,7 @@ def clutter(store: Store, counts: Mapping[str, int], known: Container[str]) -> d
     :param known: the words the model has as one piece.
     """
     words = list(counts)
-    seen: dict[str, list[tuple[str, int, int]]] = {word: [] for word in words}
+    seen: dict[str, list[Context]] = {word: [] for word in words}
     for owners, spans in store.context_texts(words, _CONTEXTS):
         for owner, span in zip(owners.tolist(), spans, strict=True):
             seen[words[owner]].append(span)
@@ -88,7 +88,7 @@ def inflected(word: str, known: Container[str]) -> bool:
     return False
 
 
-def _most(spans: list[tuple[str, int, int]], test: Callable[[str, int, int], bool]) -> bool:
+def _most(spans: list[Context], test: Callable[[str, int, int], bool]) -> bool:
     return 2 * sum(test(*span) for span in spans) > len(spans)
 
 
@@ -101,7 +101,7 @@ def _cut_off(text: str, start: int, end: int) -> bool:
     return bool(_CUT_BEHIND.match(text[end:]) or _CUT_BEFORE.search(text[:start]))
 
 
-def _line(span: tuple[str, int, int]) -> str:
+def _line(span: Context) -> str:
     """What stands around the word, without digits: page numbers do not make a new line."""
     text, start, end = span
     return re.sub(r"\d+", "", text[max(0, start - _AROUND) : end + _AROUND]).lower()
