@@ -11,17 +11,15 @@ import gzip
 import json
 import lzma
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from errno import EACCES, EIO, EISDIR, ESTALE
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import zstandard
 
 from rarewords.corpus.sources import Shard, Source
 from rarewords.errors import InputError
@@ -30,7 +28,11 @@ CHUNK_BYTES = 12 << 20
 MAX_LINE = 1 << 20
 _BLOCK = 1 << 20
 _REPLACEMENT = "\ufffd".encode()
-_OPENERS: dict[str, Callable[..., Any]] = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}
+_OPENERS: dict[str, Callable[[str], Any]] = {
+    "": partial(open, mode="rb"), "gz": gzip.open, "bz2": bz2.open, "xz": lzma.open,
+    # Not with zstandard, whose reader takes a truncated file for a finished one.
+    "zst": partial(pa.input_stream, compression="zstd"),
+}  # fmt: skip
 _ROWS_AT_ONCE = 1024
 
 
@@ -45,7 +47,7 @@ def documents(
     """
     if source.format == "jsonl":
         return _jsonl(stream, source, start, numbers)
-    return _parquet(stream, source, numbers) if source.format == "parquet" else _csv(stream, source)
+    return _parquet(source, numbers) if source.format == "parquet" else _csv(stream, source)
 
 
 def _jsonl(stream: Iterator[bytes], source: Source, start: int, numbers: bool) -> Iterator[bytes]:
@@ -101,37 +103,25 @@ def _csv(stream: Iterator[bytes], source: Source) -> Iterator[bytes]:
         raise InputError(f"{source.path}, line {rows.line_num}: not valid CSV: {error}") from None
 
 
-def _parquet(stream: Iterator[bytes], source: Source, numbers: bool) -> Iterator[bytes]:
+def _parquet(source: Source, numbers: bool) -> Iterator[bytes]:
     try:
-        if not source.compression:
-            yield from _parquet_rows(source.path, source, numbers)
-            return
-        # Parquet is read from its end; a compressed file has to be unpacked first.
-        with tempfile.TemporaryDirectory() as folder:
-            plain = Path(folder) / "unpacked.parquet"
-            with plain.open("wb") as target:
-                target.writelines(stream)
-            yield from _parquet_rows(str(plain), source, numbers)
+        with pq.ParquetFile(source.path) as file:
+            names = file.schema_arrow.names
+            if source.field not in names:
+                raise InputError(f"{source.path} {_no_field(source.field, names)}")
+            kind = file.schema_arrow.field(source.field).type
+            if pa.types.is_dictionary(kind):
+                kind = kind.value_type
+            is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)
+            if not (is_text or (numbers and pa.types.is_integer(kind))):
+                raise InputError(f"{source.path}: field {source.field!r} is not text but {kind}")
+            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[source.field], use_threads=False):
+                texts = batch.column(0).cast(pa.large_string())
+                texts.validate(full=True)  # that it is UTF-8
+                for value in texts.cast(pa.large_binary()).to_pylist():
+                    yield (value or b"") + b"\n"
     except (pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
         raise InputError(f"{source.path} is not a valid Parquet file: {str(error).splitlines()[0]}") from None
-
-
-def _parquet_rows(path: str, source: Source, numbers: bool) -> Iterator[bytes]:
-    with pq.ParquetFile(path) as file:
-        names = file.schema_arrow.names
-        if source.field not in names:
-            raise InputError(f"{source.path} {_no_field(source.field, names)}")
-        kind = file.schema_arrow.field(source.field).type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)
-        if not (is_text or (numbers and pa.types.is_integer(kind))):
-            raise InputError(f"{source.path}: field {source.field!r} is not text but {kind}")
-        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[source.field], use_threads=False):
-            texts = batch.column(0).cast(pa.large_string())
-            texts.validate(full=True)  # that it is UTF-8
-            for value in texts.cast(pa.large_binary()).to_pylist():
-                yield (value or b"") + b"\n"
 
 
 def _whole_lines(stream: Iterator[bytes]) -> Iterator[bytes]:
@@ -190,31 +180,18 @@ def chunks(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
     [b'one two\\n', b'three\\n']
     """
     ready: list[bytes] = []
-    amount = 0
-    line = b""
+    amount, rest = 0, b""
     for block in blocks:
-        head, newline, tail = block.rpartition(b"\n")
-        if newline:
-            ready.append(_short_lines(line + head + newline))
-            amount += len(ready[-1])
-            line = b""
-        *pieces, line = _pieces(line + tail)
-        ready += [piece + b"\n" for piece in pieces]
-        amount += sum(map(len, pieces))
+        *pieces, rest = [piece for line in (rest + block).split(b"\n") for piece in _pieces(line)]
+        ready.append(b"".join([piece + b"\n" for piece in pieces]))
+        amount += len(ready[-1])
         if amount >= size:
             yield b"".join(ready)
             ready, amount = [], 0
-    if line:
-        ready.append(line + b"\n")
+    if rest:
+        ready.append(rest + b"\n")
     if ready:
         yield b"".join(ready)
-
-
-def _short_lines(lines: bytes) -> bytes:
-    found = lines.split(b"\n")
-    if max(map(len, found)) <= MAX_LINE:
-        return lines
-    return b"\n".join([piece for line in found for piece in _pieces(line)])
 
 
 def _pieces(line: bytes) -> list[bytes]:
@@ -255,40 +232,20 @@ def _line_start(stream: IO[bytes], place: int) -> int:
 
 def _decompressed(source: Source) -> Iterator[bytes]:
     """The bytes of a file after decompression, block by block."""
-    with _OPENERS.get(source.compression, open)(source.path, "rb") as stream:
-        found = iter(lambda: stream.read(_BLOCK), b"")
-        yield from _unzstd(found) if source.compression == "zst" else found
-
-
-def _unzstd(stream: Iterator[bytes]) -> Iterator[bytes]:
-    # The library's own reader takes a truncated file for a finished one.
-    decoder = None
-    for data in stream:
-        while data:
-            decoder = decoder or zstandard.ZstdDecompressor().decompressobj()
-            yield decoder.decompress(data)
-            data = decoder.unused_data if decoder.eof else b""
-            decoder = None if decoder.eof else decoder
-    if decoder is not None:
-        raise EOFError
+    with _OPENERS[source.compression](source.path) as stream:
+        yield from iter(lambda: stream.read(_BLOCK), b"")
 
 
 @contextmanager
 def _reported(source: Source) -> Iterator[None]:
     """Turn what can go wrong in reading a source into one line that names it."""
-    path = source.path
     try:
         yield
-    except EOFError:
-        raise InputError(f"{path} is truncated; copy or download it again") from None
-    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError, MemoryError) as error:
-        raise InputError(f"{path} is not a valid {source.compression} file: {error}") from None
-    except FileNotFoundError:
-        raise InputError(f"{path} has disappeared since the start") from None
-    except OSError as error:
-        if error.errno is None:  # from bz2 and Parquet
-            kind = source.compression or source.format
-            raise InputError(f"{path} is not a valid {kind} file: {str(error).splitlines()[0]}") from None
-        if error.filename in (None, path) and error.errno in (EIO, EACCES, EISDIR, ESTALE):
-            raise InputError(f"{path} cannot be read: {error.strerror}") from None
-        raise
+    except (EOFError, OSError, zlib.error, lzma.LZMAError, MemoryError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            problem = f"cannot be read: {error.strerror}"
+        elif isinstance(error, EOFError) or "Truncated" in str(error):  # the latter for zst
+            problem = "is truncated; copy or download it again"
+        else:
+            problem = f"is not a valid {source.compression or source.format} file: {error}"
+        raise InputError(f"{source.path} {problem.splitlines()[0]}") from None

@@ -21,13 +21,13 @@ SHARD_BYTES = 8 << 20
 _SMALL_SHARD, _SMALL_SHARDS = 1 << 20, 32  # a shorter text is cut finer, so that progress moves
 
 _FORMATS: dict[str, Format] = {
+    ".txt": "text", ".text": "text", ".md": "text",
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
     ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
 }  # fmt: skip
 _COMPRESSIONS: dict[str, Compression] = {
     ".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".lzma": "xz", ".zst": "zst", ".zstd": "zst",
 }  # fmt: skip
-_IN_FOLDERS = {".txt", ".text", ".md", *_FORMATS}
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _expand(text: str) -> list[str]:
     path = Path(text)
     if path.is_dir():
         found = [str(file) for file in path.rglob("*") if _is_text(file, path)]
-        problem = f"{text} holds no text files; known are {', '.join(sorted(_IN_FOLDERS))}"
+        problem = f"{text} holds no text files; known are {', '.join(sorted(_FORMATS))}"
     elif not path.exists() and glob.has_magic(text):
         # Path.glob takes no absolute patterns.
         found = [name for name in glob.glob(text, recursive=True) if Path(name).is_file()]  # noqa: PTH207
@@ -121,16 +121,13 @@ def _expand(text: str) -> list[str]:
 def _is_text(file: Path, folder: Path) -> bool:
     # Hidden files are none, as in patterns: a killed command may have left its work folder there.
     hidden = any(name.startswith(".") for name in file.relative_to(folder).parts)
-    return not hidden and file.is_file() and _kind(file)[2] in _IN_FOLDERS
+    return not hidden and file.is_file() and _kind(file)[0] is not None
 
 
-def _kind(path: Path) -> tuple[Format, Compression, str]:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    compression: Compression = ""
-    if suffixes and suffixes[-1] in _COMPRESSIONS:
-        compression = _COMPRESSIONS[suffixes.pop()]
-    suffix = suffixes[-1] if suffixes else ""
-    return _FORMATS.get(suffix, "text"), compression, suffix
+def _kind(path: Path) -> tuple[Format | None, Compression]:
+    compression = _COMPRESSIONS.get(path.suffix.lower(), "")
+    inner = path.with_suffix("") if compression else path
+    return _FORMATS.get(inner.suffix.lower()), compression
 
 
 def _source(name: str, field: str) -> Source:
@@ -140,12 +137,14 @@ def _source(name: str, field: str) -> Source:
         if not path.is_file():
             raise InputError(f"{name} is not a regular file; pipe it to standard input and give - instead")
         with path.open("rb") as stream:
-            head = stream.read(4)
+            head = stream.read(2)
     except FileNotFoundError:
         raise InputError(f"{name} does not exist; check the path") from None
     except OSError as error:
         raise InputError(f"{name} cannot be read: {error.strerror}") from None
-    form, compression, _ = _kind(path)
-    if not compression and form != "parquet" and head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    form, compression = _kind(path)
+    if form == "parquet" and compression:
+        raise InputError(f"{name} is a compressed Parquet file; unpack it, Parquet compresses itself")
+    if not compression and form != "parquet" and head in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(f"{name} is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path.name}")
-    return Source(os.path.abspath(name), form, compression, field, state.st_size)  # noqa: PTH100
+    return Source(os.path.abspath(name), form or "text", compression, field, state.st_size)  # noqa: PTH100
