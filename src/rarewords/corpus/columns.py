@@ -63,23 +63,19 @@ class Columns:
     def numbers(self, name: str, *, write: bool = False) -> Array:
         """A column of numbers, mapped: what is used of it is read. *Shape:* (size,)"""
         path = self.folder / name
-        if not path.stat().st_size:
+        if not path.exists() or not path.stat().st_size:
             return np.zeros(0, dtype=DTYPES[name])
         return np.asarray(np.memmap(path, dtype=DTYPES[name], mode="r+" if write else "r"))
 
-    def strings(self, name: str, span: slice) -> list[bytes]:
-        """Some neighbouring byte strings of a column."""
-        starts = self.numbers(f"{name}_start")[span.start : span.stop + 1]
+    def strings(self, name: str, span: slice | None = None) -> list[bytes]:
+        """The byte strings of a column, or some neighbouring ones."""
+        starts = self.numbers(f"{name}_start")
+        if span is not None:
+            starts = starts[span.start : span.stop + 1]
         with (self.folder / name).open("rb") as stream:
             stream.seek(int(starts[0]))
             data = stream.read(int(starts[-1] - starts[0]))
         return [data[begin:end] for begin, end in pairwise((starts - starts[0]).tolist())]
-
-    def arrow(self, name: str, kind: pa.DataType) -> pa.Array:
-        """A whole column of byte strings as an Arrow array."""
-        starts = self.numbers(f"{name}_start").astype("<i4")
-        buffers = [None, pa.py_buffer(starts.tobytes()), pa.py_buffer((self.folder / name).read_bytes())]
-        return pa.Array.from_buffers(kind, len(starts) - 1, buffers)
 
     def span(self, name: str, low: int, high: int) -> slice:
         """Places in a rising column of hashes with low <= hash < high (high may be 2^64)."""
@@ -102,7 +98,7 @@ def write_table(path: Path, schema: pa.Schema, rows: int, batches: Iterable[list
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:
-    # Copied: a slice would carry the bytes, and the offsets, of what it was cut from.
+    # Copied: a slice would carry bytes of what it was cut from.
     columns = [pa.concat_arrays([*column.chunks, pa.array([], column.type)]) for column in table.columns]
     return pa.record_batch(columns, schema=table.schema)
 

@@ -62,14 +62,6 @@ class Merge:
     def starts(self) -> Array:
         return offsets(np.array([len(part.numbers("sentence_high")) for part in self.parts]))
 
-    def spans(self, column: str, low: int, high: int) -> list[slice]:
-        """Where each part has the hashes from ``low`` to below ``high``."""
-        return [part.span(column, low, high) for part in self.parts]
-
-    def read(self, column: str, spans: list[slice]) -> list[Array]:
-        """A stretch of a column of each part."""
-        return [part.numbers(column)[span] for part, span in zip(self.parts, spans, strict=True)]
-
     @property
     def sentences(self) -> Columns:
         """What the steps find out about the sentences of all parts."""
@@ -143,10 +135,12 @@ def _run_range(task: tuple[Merge, Step, tuple[int, int], Path]) -> None:
 
 def merge_sentences(merge: Merge, low: int, high: int) -> Result:
     """The places of the sentences of a range of keys, in the order of keys; equal ones have one number."""
-    spans = merge.spans("sentence_high", low, high)
-    upper, lower = (np.concatenate(merge.read(name, spans)) for name in ("sentence_high", "sentence_low"))
-    places = [np.arange(span.start, span.stop) for span in spans]
-    place = np.concatenate([own + start for own, start in zip(places, merge.starts[:-1], strict=True)])
+    found = []
+    for part, start in zip(merge.parts, merge.starts[:-1], strict=True):
+        span = part.span("sentence_high", low, high)
+        upper, lower = (part.numbers(name)[span] for name in ("sentence_high", "sentence_low"))
+        found.append((upper, lower, start + np.arange(span.start, span.stop)))
+    upper, lower, place = map(np.concatenate, zip(*found, strict=True))
     order = np.lexsort((lower, upper))
     new = np.zeros(len(order), dtype=np.bool_)
     new[1:] = (np.diff(upper[order]) != 0) | (np.diff(lower[order]) != 0)
@@ -172,15 +166,15 @@ def _number_sentences(merge: Merge, results: list[Columns]) -> None:
 
 def merge_words(merge: Merge, low: int, high: int) -> Result:
     """Words, counts and contexts of a range of word hashes."""
-    spans = merge.spans("word_hash", low, high)
-    found = merge.read("word_hash", spans)
+    spans = [part.span("word_hash", low, high) for part in merge.parts]
+    found = [part.numbers("word_hash")[span] for part, span in zip(merge.parts, spans, strict=True)]
     hashes = np.unique(np.concatenate(found))
     numbers = [np.searchsorted(hashes, own) for own in found]
     counts = np.zeros(len(hashes), dtype=np.int64)
     words = np.empty(len(hashes), dtype=object)
     for part, span, number in zip(merge.parts, spans, numbers, strict=True):
         counts[number] += part.numbers("word_count")[span]
-        words[number] = _objects(part.strings("word", span))
+        words[number] = part.strings("word", span)
     sample = _sample(merge, spans, numbers, counts)
     return {
         "word": words.tolist(),
@@ -189,10 +183,6 @@ def merge_words(merge: Merge, low: int, high: int) -> Result:
         "context_start": offsets(np.bincount(sample["word"], minlength=len(hashes))),
         **{f"context_{name}": sample[name] for name in ("number", "position")},
     }
-
-
-def _objects(values: list[bytes]) -> Array:
-    return np.array([*values, None], dtype=object)[:-1]  # without None, numpy would make it an array of bytes
 
 
 def _sample(merge: Merge, spans: list[slice], numbers: list[Array], counts: Array) -> Array:
@@ -252,7 +242,7 @@ def _texts_of_rows(merge: Merge, low: int, high: int) -> list[bytes]:
         own = np.flatnonzero(part_of == part)
         wanted = places[own] - merge.starts[part]  # rising: rows and sentences are both in the order of keys
         found = merge.parts[part].strings("sentence", slice(wanted[0], wanted[-1] + 1))
-        texts[own] = _objects(found)[wanted - wanted[0]]
+        texts[own] = np.array(found, dtype=object)[wanted - wanted[0]]
     return list(texts)
 
 
@@ -262,7 +252,7 @@ def _write_tables(
     """Write the Arrow files of a store: the same bytes however the ranges were cut."""
     metadata = {"format": FORMAT, "settings": json.dumps(merge.settings.to_dict(), sort_keys=True)}
     shared = {"dictionary": zstandard.ZstdCompressor(level=9).compress(dictionary)}
-    blocks = ([result.arrow("block", pa.binary())] for result in packed)
+    blocks = ([pa.array(result.strings("block"), pa.binary())] for result in packed)
     for name, batches, extra in (
         ("words.arrow", _word_batches(words), {}),
         ("contexts.arrow", _context_batches(merge, words), {}),
@@ -279,7 +269,7 @@ def _word_batches(words: list[Columns]) -> Iterator[list[pa.Array]]:
         starts = result.numbers("context_start")
         yield [
             pa.array(result.numbers("word_hash")),
-            result.arrow("word", pa.string()),
+            pa.array(result.strings("word"), pa.string()),
             pa.array(result.numbers("word_count")),
             pa.array(np.diff(starts).astype(np.uint32)),
             pa.array(starts[:-1] + before),

@@ -92,16 +92,13 @@ def part_of_counts(store: Store, folder: Path) -> None:
     """Write the words of ``store`` and their counts to ``folder``, without contexts, unless it exists."""
     if folder.exists():
         return
-    contexts = ("context_hash", "context_sentence", "context_position", "sentence_high", "sentence_low")
     with whole_folder(folder) as out:
         append(
             out,
-            word=[word.encode("utf-8") for word in store.vocabulary()],
+            word=[word.encode("utf-8") for word in store.words["word"].to_pylist()],
             word_hash=store.words["hash"].to_numpy(),
             word_count=store.words["count"].to_numpy(),
             context_start=np.zeros(len(store) + 1),
-            sentence=[],
-            **dict.fromkeys(contexts, np.zeros(0)),
         )
         write_json(out / "part.json", vars(store.totals))
 

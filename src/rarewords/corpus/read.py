@@ -10,7 +10,6 @@ import csv
 import gzip
 import json
 import lzma
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,6 +33,8 @@ _OPENERS: dict[str, Callable[[str], Any]] = {
     "zst": partial(pa.input_stream, compression="zstd"),
 }  # fmt: skip
 _ROWS_AT_ONCE = 1024
+_DAMAGE = (EOFError, MemoryError, OverflowError, UnicodeDecodeError,
+           lzma.LZMAError, pa.ArrowException, zlib.error)  # fmt: skip
 
 
 def documents(
@@ -51,10 +52,9 @@ def documents(
 
 
 def _jsonl(stream: Iterator[bytes], source: Source, start: int, numbers: bool) -> Iterator[bytes]:
-    lines = (line for whole in _whole_lines(stream) for line in whole.removesuffix(b"\n").split(b"\n"))
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(_lines(stream), 1):
         # surrogateescape: bytes that are not UTF-8 pass through and are counted with those of plain text.
-        record = line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r")
+        record = line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r\n")
         if not record:
             continue
         try:
@@ -82,11 +82,9 @@ def _json_text(text: str, field: str, numbers: bool) -> str:
 
 
 def _csv(stream: Iterator[bytes], source: Source) -> Iterator[bytes]:
-    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    # Bytes are split at \n, \r and \r\n only, as CSV needs it; text would be split at more.
-    lines = (line for whole in _whole_lines(stream) for line in whole.splitlines(keepends=True))
+    csv.field_size_limit(2**31 - 1)
     rows = csv.reader(
-        (line.decode("utf-8", "surrogateescape").removeprefix("\ufeff") for line in lines),
+        (line.decode("utf-8", "surrogateescape").removeprefix("\ufeff") for line in _lines(stream)),
         delimiter="\t" if source.format == "tsv" else ",",
     )
     try:
@@ -104,36 +102,33 @@ def _csv(stream: Iterator[bytes], source: Source) -> Iterator[bytes]:
 
 
 def _parquet(source: Source, numbers: bool) -> Iterator[bytes]:
-    try:
-        with pq.ParquetFile(source.path) as file:
-            names = file.schema_arrow.names
-            if source.field not in names:
-                raise InputError(f"{source.path} {_no_field(source.field, names)}")
-            kind = file.schema_arrow.field(source.field).type
-            if pa.types.is_dictionary(kind):
-                kind = kind.value_type
-            is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)
-            if not (is_text or (numbers and pa.types.is_integer(kind))):
-                raise InputError(f"{source.path}: field {source.field!r} is not text but {kind}")
-            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[source.field], use_threads=False):
-                texts = batch.column(0).cast(pa.large_string())
-                texts.validate(full=True)  # that it is UTF-8
-                for value in texts.cast(pa.large_binary()).to_pylist():
-                    yield (value or b"") + b"\n"
-    except (pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
-        raise InputError(f"{source.path} is not a valid Parquet file: {str(error).splitlines()[0]}") from None
+    with pq.ParquetFile(source.path) as file:
+        names = file.schema_arrow.names
+        if source.field not in names:
+            raise InputError(f"{source.path} {_no_field(source.field, names)}")
+        kind = file.schema_arrow.field(source.field).type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)
+        if not (is_text or (numbers and pa.types.is_integer(kind))):
+            raise InputError(f"{source.path}: field {source.field!r} is not text but {kind}")
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[source.field], use_threads=False):
+            texts = batch.column(0).cast(pa.large_string())
+            texts.validate(full=True)  # that it is UTF-8
+            for value in texts.cast(pa.large_binary()).to_pylist():
+                yield (value or b"") + b"\n"
 
 
-def _whole_lines(stream: Iterator[bytes]) -> Iterator[bytes]:
-    """Blocks that end at line ends, however long the lines are."""
+def _lines(stream: Iterator[bytes]) -> Iterator[bytes]:
+    """Lines with their ends, which are those of Unix, Windows or old Macs."""
     rest: list[bytes] = []
     for block in stream:
         head, newline, tail = block.rpartition(b"\n")
         if newline:
-            yield b"".join([*rest, head, newline])
+            yield from b"".join([*rest, head, newline]).splitlines(keepends=True)
             rest = []
         rest.append(tail)
-    yield b"".join(rest)
+    yield from b"".join(rest).splitlines(keepends=True)
 
 
 def _encode(text: str) -> bytes:
@@ -168,9 +163,9 @@ def read_documents(source: Source, *, numbers: bool = False) -> Iterator[str]:
     """
     with _reported(source):
         blocks = _decompressed(source)
-        lines = (line for whole in _whole_lines(blocks) for line in whole.splitlines())
-        for document in lines if source.format == "text" else documents(blocks, source, numbers=numbers):
-            yield document.removesuffix(b"\n").decode("utf-8", "replace")
+        found = _lines(blocks) if source.format == "text" else documents(blocks, source, numbers=numbers)
+        for document in found:
+            yield document.rstrip(b"\r\n").decode("utf-8", "replace")
 
 
 def chunks(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
@@ -241,7 +236,7 @@ def _reported(source: Source) -> Iterator[None]:
     """Turn what can go wrong in reading a source into one line that names it."""
     try:
         yield
-    except (EOFError, OSError, zlib.error, lzma.LZMAError, MemoryError) as error:
+    except (OSError, *_DAMAGE) as error:
         if isinstance(error, OSError) and error.errno is not None:
             problem = f"cannot be read: {error.strerror}"
         elif isinstance(error, EOFError) or "Truncated" in str(error):  # the latter for zst

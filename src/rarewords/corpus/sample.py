@@ -28,7 +28,7 @@ def context_hashes(words: Hash, lengths: Int, window: int, seed: int) -> Hash:
     first = np.repeat(np.cumsum(lengths) - lengths, lengths)
     size = np.repeat(lengths, lengths)
     at = np.arange(len(words)) - first
-    power, inverse = powers(int(lengths.max()))
+    power, inverse = powers(int(lengths.max()).bit_length())
     running = np.zeros(len(words) + 1, dtype=np.uint64)
     np.cumsum(words * power[at], out=running[1:])
     left = np.maximum(at - window, 0)

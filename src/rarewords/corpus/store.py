@@ -143,13 +143,8 @@ class Store:
         """Number of distinct words in the text, those without contexts included."""
         return len(self.words)
 
-    def vocabulary(self) -> list[str]:
-        """All words of the text in the order of their numbers."""
-        words: list[str] = self.words["word"].to_pylist()
-        return words
-
     def find(self, words: Sequence[str]) -> Int:
-        """The number of each word in the vocabulary, -1 if the text does not have it. *Shape:* (words,)"""
+        """The row of each word among :attr:`words`, -1 if the text does not have it. *Shape:* (words,)"""
         # No word has a space in it; an empty one is never found.
         words = [word if word.split() == [word] else "" for word in words]
         if not words or not len(self):

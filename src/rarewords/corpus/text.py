@@ -204,14 +204,10 @@ def _word_flags(
     return starts, ends
 
 
-def powers(size: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Powers of the multiplier of all rolling hashes, and of its inverse, modulo 2^64. *Shape:* (>= size,)"""
-    return _powers(1 << max(size - 1, 1).bit_length())
-
-
 @cache
-def _powers(size: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    factors = np.ones((2, size), dtype=np.uint64)
+def powers(bits: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """Powers of the multiplier of all rolling hashes, and of its inverse, modulo 2^64. *Shape:* (2^bits,)"""
+    factors = np.ones((2, 2**bits), dtype=np.uint64)
     factors[0, 1:], factors[1, 1:] = _MULTIPLIER, pow(_MULTIPLIER, -1, 2**64)
     power, inverse = np.cumprod(factors, axis=1)
     return power, inverse
@@ -219,7 +215,7 @@ def _powers(size: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
 
 def _hash_spans(values: npt.NDArray[np.uint64], starts: Int, ends: Int) -> npt.NDArray[np.uint64]:
     """hash = mix(sum over the span of value[i] * multiplier^(i - start)), from one running sum."""
-    power, inverse = powers(len(values))
+    power, inverse = powers(len(values).bit_length())
     running = np.zeros(len(values) + 1, dtype=np.uint64)
     np.cumsum(values * power[: len(values)], out=running[1:])
     sums: npt.NDArray[np.uint64] = running[ends]
@@ -229,14 +225,8 @@ def _hash_spans(values: npt.NDArray[np.uint64], starts: Int, ends: Int) -> npt.N
 
 
 @cache
-def _hash_set(words: str) -> npt.NDArray[np.uint64]:
-    return np.sort(word_hashes(words.split()))
-
-
-def _is_in(hashes: npt.NDArray[np.uint64], words: str) -> npt.NDArray[np.bool_]:
-    known = _hash_set(words)
-    found: npt.NDArray[np.bool_] = known[np.minimum(np.searchsorted(known, hashes), len(known) - 1)] == hashes
-    return found
+def _hashes_of(words: str) -> npt.NDArray[np.uint64]:
+    return word_hashes(words.split())
 
 
 def _sentence_starts(
@@ -265,8 +255,9 @@ def _sentence_starts(
     initials = period & (ends[word] == stop + 1)
     touches = period & (ends[word] == stop)
     single = (stop - starts[word] == 1) & (kind[starts[word]] <= ch.LETTER)
-    number = (head_kind == ch.DIGIT) & _is_in(hashes[word], _BEFORE_NUMBERS)
-    held = initials | (touches & (single | number | _is_in(hashes[word], _ABBREVIATIONS)))
+    number = (head_kind == ch.DIGIT) & np.isin(hashes[word], _hashes_of(_BEFORE_NUMBERS))
+    abbreviation = np.isin(hashes[word], _hashes_of(_ABBREVIATIONS))
+    held = initials | (touches & (single | number | abbreviation))
     return np.union1d(wide, after[~held])
 
 
