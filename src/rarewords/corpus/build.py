@@ -69,15 +69,13 @@ def add_text(
     put_back(Path(store))
     path = Store.open(store).path
     with work_beside(path) as stages, engine_for(engine, workers) as runner:
-        old = Store.open(path)  # nobody else changes it from now on
-        old.check()
-        settings = _common_settings([old])
+        (old,) = _mergeable([path])  # nobody else changes it from now on
         sources = _new_sources(texts, field, stages.path, old.header.texts)
         if sources:
-            parts = _read(sources, settings, runner, stages.path)
+            parts = _read(sources, old.settings, runner, stages.path)
             parts += _parts_of_stores([old], runner, stages.path)
             digests = [*old.header.texts, *sources]
-            merge_parts(parts, settings, digests, path, runner, stages.path, replace=True)
+            merge_parts(parts, old.settings, digests, path, runner, stages.path, replace=True)
     return Store.open(path)
 
 
@@ -89,10 +87,7 @@ def merge_stores(
         raise InputError("merging takes two stores or more")
     out = Path(out)
     require_free(out)
-    opened = [Store.open(store) for store in stores]
-    for one in opened:
-        one.check()
-    settings = _common_settings(opened)
+    opened = _mergeable(stores)
     texts = [text for store in opened for text in store.header.texts]
     if len(set(texts)) < len(texts):
         raise InputError(
@@ -100,7 +95,7 @@ def merge_stores(
         )
     with work_beside(out) as stages, engine_for(engine, workers) as runner:
         parts = _parts_of_stores(opened, runner, stages.path)
-        merge_parts(parts, settings, texts, out, runner, stages.path)
+        merge_parts(parts, opened[0].settings, texts, out, runner, stages.path)
     return Store.open(out)
 
 
@@ -175,20 +170,22 @@ def _parts_of_stores(stores: Sequence[Store], engine: Engine, work: Path) -> lis
     return parts + [folder for _, _, folder in tasks]
 
 
-def _common_settings(stores: Sequence[Store]) -> CorpusSettings:
-    """The settings of all these stores, which must be equal and keep every word's contexts."""
-    first, *rest = stores
-    for other in rest:
-        a, b = asdict(first.settings), asdict(other.settings)
-        differing = [f"{name} {a[name]} and {b[name]}" for name in a if a[name] != b[name]]
+def _mergeable(paths: Sequence[str | Path]) -> list[Store]:
+    """Open stores, which must be undamaged, have equal settings and keep every word's contexts."""
+    stores = [Store.open(path) for path in paths]
+    first = asdict(stores[0].settings)
+    for store in stores:
+        store.check()
+        own = asdict(store.settings)
+        differing = [f"{name} {first[name]} and {own[name]}" for name in own if first[name] != own[name]]
         if differing:
             raise InputError(
-                f"{first.path} and {other.path} have different settings ({', '.join(differing)}); "
+                f"{stores[0].path} and {store.path} have different settings ({', '.join(differing)}); "
                 "use the same settings"
             )
-    if first.settings.min_count > 1:
-        raise InputError(
-            f"{first.path} was built with min-count {first.settings.min_count} and lacks contexts of rarer "
-            "words; build it with min-count 1 to add to it"
-        )
-    return first.settings
+        if store.settings.min_count > 1:
+            raise InputError(
+                f"{store.path} was built with min-count {store.settings.min_count} and lacks contexts of "
+                "rarer words; build it with min-count 1 to add to it"
+            )
+    return stores

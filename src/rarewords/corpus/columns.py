@@ -84,12 +84,12 @@ class Columns:
         return slice(int(np.searchsorted(values, np.uint64(low))), stop)
 
 
-def write_table(path: Path, schema: pa.Schema, rows: int, batches: Iterable[list[pa.Array]]) -> None:
+def write_table(path: Path, schema: pa.Schema, rows: int, batches: Iterable[dict[str, Any]]) -> None:
     """Write an Arrow file in record batches of ``rows`` rows each, however the given columns are cut."""
     held = schema.empty_table()
     with pa.ipc.new_file(str(path), schema) as writer:
         for batch in batches:
-            held = pa.concat_tables([held, pa.Table.from_arrays(batch, schema=schema)])
+            held = pa.concat_tables([held, pa.Table.from_pydict(batch, schema=schema)])
             while len(held) >= rows:
                 writer.write_batch(_one_batch(held.slice(0, rows)))
                 held = held.slice(rows)

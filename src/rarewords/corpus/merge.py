@@ -252,32 +252,30 @@ def _write_tables(
     """Write the Arrow files of a store: the same bytes however the ranges were cut."""
     metadata = {"format": FORMAT, "settings": json.dumps(merge.settings.to_dict(), sort_keys=True)}
     shared = {"dictionary": zstandard.ZstdCompressor(level=9).compress(dictionary)}
-    blocks = ([pa.array(result.strings("block"), pa.binary())] for result in packed)
+    row = merge.sentences.numbers("distinct_row")
+    contexts = (
+        {"sentence": row[result.numbers("context_number")], "position": result.numbers("context_position")}
+        for result in words
+    )
+    blocks = ({"text": result.strings("block")} for result in packed)
     for name, batches, extra in (
         ("words.arrow", _word_batches(words), {}),
-        ("contexts.arrow", _context_batches(merge, words), {}),
+        ("contexts.arrow", contexts, {}),
         ("sentences.arrow", blocks, shared),
     ):
         rows, types = _TABLES[name]
-        schema = pa.schema(list(types.items()), metadata={**metadata, **extra})
-        write_table(folder / name, schema, rows, batches)
+        write_table(folder / name, pa.schema(types, metadata={**metadata, **extra}), rows, batches)
 
 
-def _word_batches(words: list[Columns]) -> Iterator[list[pa.Array]]:
+def _word_batches(words: list[Columns]) -> Iterator[Result]:
     before = 0
     for result in words:
         starts = result.numbers("context_start")
-        yield [
-            pa.array(result.numbers("word_hash")),
-            pa.array(result.strings("word"), pa.string()),
-            pa.array(result.numbers("word_count")),
-            pa.array(np.diff(starts).astype(np.uint32)),
-            pa.array(starts[:-1] + before),
-        ]
+        yield {
+            "hash": result.numbers("word_hash"),
+            "word": result.strings("word"),
+            "count": result.numbers("word_count"),
+            "contexts": np.diff(starts),
+            "context_start": starts[:-1] + before,
+        }
         before += int(starts[-1])
-
-
-def _context_batches(merge: Merge, words: list[Columns]) -> Iterator[list[pa.Array]]:
-    rows = merge.sentences.numbers("distinct_row")
-    for result in words:
-        yield [pa.array(rows[result.numbers("context_number")]), pa.array(result.numbers("context_position"))]

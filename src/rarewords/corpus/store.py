@@ -205,11 +205,11 @@ class Store:
     def sentences(self, rows: Int) -> list[str]:
         """The text of sentences by row."""
         unpacked: dict[int, list[bytes]] = {}
-        result = []
+        blocks, result = self.blocks["text"], []
         for row in rows.tolist():
             block, line = divmod(row, SENTENCES_PER_BLOCK)
             if block not in unpacked:
-                unpacked[block] = self._unpack(self.blocks["text"][block].as_py()).split(b"\n")
+                unpacked[block] = self._unpack(blocks[block].as_py()).split(b"\n")
             result.append(unpacked[block][line].decode("utf-8"))
         return result
 
