@@ -18,6 +18,12 @@ CONTROL, REMOVED = 16, 17
 
 TABLE_SIZE = 0x32400
 
+Int = npt.NDArray[np.int64]
+Hash = npt.NDArray[np.uint64]
+Points = npt.NDArray[np.uint32]
+Kinds = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
+
 _SPECIAL = {
     PERIOD: ".",
     COMMA: ",",
@@ -41,7 +47,7 @@ _OF_CATEGORY = {
 
 
 @cache
-def kinds() -> npt.NDArray[np.uint8]:
+def kinds() -> Kinds:
     """The kind of every code point. *Shape:* (TABLE_SIZE,)"""
     category = unicodedata.category
     table = [_OF_CATEGORY.get(category(chr(point)), OTHER) for point in range(TABLE_SIZE - 1)]
@@ -52,7 +58,7 @@ def kinds() -> npt.NDArray[np.uint8]:
 
 
 @cache
-def lower_cased() -> npt.NDArray[np.uint32]:
+def lower_cased() -> Points:
     """The lower case of every code point, one for one, so that positions stay. *Shape:* (TABLE_SIZE,)"""
     # U+0130 is the only character whose lower case is longer: i and a combining dot.
     lower = [ord(chr(point).lower()[0]) for point in range(TABLE_SIZE - 1)]
@@ -60,7 +66,7 @@ def lower_cased() -> npt.NDArray[np.uint32]:
 
 
 @cache
-def hashes(lower_case: bool) -> npt.NDArray[np.uint64]:
+def hashes(lower_case: bool) -> Hash:
     """A fixed random number for every code point, equal for both cases if wanted. *Shape:* (TABLE_SIZE,)"""
     numbers = mix(np.arange(1, TABLE_SIZE + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
     return numbers[lower_cased()] if lower_case else numbers
@@ -77,7 +83,7 @@ def fold(text: str) -> str:
     return np.where(points < TABLE_SIZE, lower, points).tobytes().decode("utf-32-le", "surrogatepass")
 
 
-def mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def mix(values: Hash) -> Hash:
     """Spread 64-bit numbers evenly (the finalizer of SplitMix64); every input bit reaches every output bit.
 
     *Shape:* any, kept

@@ -78,10 +78,10 @@ class Columns:
         return [data[begin:end] for begin, end in pairwise((starts - starts[0]).tolist())]
 
     def span(self, name: str, low: int, high: int) -> slice:
-        """Places in a rising column of hashes with low <= hash < high (high may be 2^64)."""
+        """Places in a rising column of hashes with low <= hash < high."""
         values = self.numbers(name)
-        stop = len(values) if high >= 2**64 else int(np.searchsorted(values, np.uint64(high)))
-        return slice(int(np.searchsorted(values, np.uint64(low))), stop)
+        stop = np.searchsorted(values, np.uint64(high - 1), side="right")  # high may be 2^64
+        return slice(int(np.searchsorted(values, np.uint64(low))), int(stop))
 
 
 def write_table(path: Path, schema: pa.Schema, rows: int, batches: Iterable[dict[str, Any]]) -> None:

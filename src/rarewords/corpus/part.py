@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rarewords.corpus.characters import fold
+from rarewords.corpus.characters import Hash, Int, fold
 from rarewords.corpus.columns import append, offsets, ragged
 from rarewords.corpus.sample import context_hashes, smallest_distinct
 from rarewords.corpus.settings import CorpusSettings
@@ -78,7 +78,7 @@ def part_of_text(
         write_json(out / "part.json", vars(totals))
 
 
-def _words_at(found: list[Words], places: npt.NDArray[np.int64], lower_case: bool) -> list[str]:
+def _words_at(found: list[Words], places: Int, lower_case: bool) -> list[str]:
     """Some words of a text that was split block by block, by their places among all words."""
     before = offsets(np.array([len(block.text) for block in found]))[:-1]
     starts = np.concatenate([block.starts + at for block, at in zip(found, before, strict=True)])[places]
@@ -111,7 +111,7 @@ def part_of_sentences(task: tuple[Store, int, Path]) -> None:
     part_of_text(text, 0, store.settings, folder, counted=False)
 
 
-def sentence_keys(sentences: list[bytes]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+def sentence_keys(sentences: list[bytes]) -> tuple[Hash, Hash]:
     """A 128-bit key of each sentence's text, as upper and lower half. *Shape:* (sentences,) each"""
     digest = hashlib.blake2b
     joined = b"".join([digest(sentence, digest_size=16).digest() for sentence in sentences])
@@ -119,9 +119,7 @@ def sentence_keys(sentences: list[bytes]) -> tuple[npt.NDArray[np.uint64], npt.N
     return np.ascontiguousarray(keys[:, 0]), np.ascontiguousarray(keys[:, 1])
 
 
-def distinct(
-    hashes: npt.NDArray[np.uint64],
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+def distinct(hashes: Hash) -> tuple[Hash, npt.NDArray[np.int32], Int]:
     """Number the distinct hashes in rising order.
 
     Returns the distinct hashes (distinct,), for each input its number (inputs,) and for each distinct hash

@@ -8,11 +8,9 @@ of the distinct contexts, and the sample of a whole is found in the samples of i
 import numpy as np
 import numpy.typing as npt
 
-from rarewords.corpus.characters import mix
+from rarewords.corpus.characters import Hash, Int, mix
 from rarewords.corpus.text import powers
 
-Int = npt.NDArray[np.int64]
-Hash = npt.NDArray[np.uint64]
 Ties = tuple[npt.NDArray[np.generic], ...]
 
 

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import zstandard
 
-from rarewords.corpus.characters import fold
+from rarewords.corpus.characters import Hash, Int, fold
 from rarewords.corpus.columns import ragged, take
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.text import split, word_hashes
@@ -32,8 +31,6 @@ FORMAT = "rarewords-corpus-1"
 FILES = ("words.arrow", "contexts.arrow", "sentences.arrow")
 SENTENCES_PER_BLOCK = 16
 _CONTEXTS_AT_ONCE = 20_000
-
-Int = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -235,8 +232,8 @@ class Store:
         return table
 
     @cached_property
-    def _hashes(self) -> npt.NDArray[np.uint64]:
-        hashes: npt.NDArray[np.uint64] = self.words["hash"].to_numpy()
+    def _hashes(self) -> Hash:
+        hashes: Hash = self.words["hash"].to_numpy()
         return hashes
 
     @cached_property

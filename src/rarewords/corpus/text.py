@@ -18,9 +18,9 @@ from functools import cache
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from rarewords.corpus import characters as ch
+from rarewords.corpus.characters import Flags, Hash, Int, Kinds, Points
 
 # Arrays over this many characters stay in the processor's cache; ten times as many are three times slower.
 _CHARACTERS_AT_ONCE = 1 << 15
@@ -41,8 +41,6 @@ _BEFORE_NUMBERS = (
 _CLOSING = np.isin(np.arange(ch.REMOVED + 1), (ch.CLOSER, ch.QUOTE, ch.APOSTROPHE))
 _OPENING = np.isin(np.arange(ch.REMOVED + 1), (ch.SPACE, ch.OPENER, ch.QUOTE, ch.APOSTROPHE))
 
-Int = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class Words:
@@ -56,7 +54,7 @@ class Words:
     text: str
     starts: Int
     ends: Int
-    hashes: npt.NDArray[np.uint64]
+    hashes: Hash
     cuts: Int
     offsets: Int
 
@@ -121,7 +119,7 @@ def blocks(text: str, size: int = _CHARACTERS_AT_ONCE) -> Iterator[str]:
         start = stop
 
 
-def word_hashes(words: list[str]) -> npt.NDArray[np.uint64]:
+def word_hashes(words: list[str]) -> Hash:
     """The hash of each word as :func:`split` gives it for a word taken as it is. *Shape:* (words,)"""
     points = _points("\n".join(["", *words, ""]))
     breaks = np.flatnonzero(points == ord("\n"))
@@ -137,14 +135,14 @@ def entry_pattern(rule: str, lower_case: bool) -> re.Pattern[str]:
     return re.compile(rf"(?=.{{1,{MAX_WORD}}}$).*[^\W\d_].*")
 
 
-def _points(text: str) -> npt.NDArray[np.uint32]:
+def _points(text: str) -> Points:
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
     if points.size and points.max() >= ch.TABLE_SIZE:
         points = np.minimum(points, np.uint32(ch.TABLE_SIZE - 1))
     return points
 
 
-def _clean(text: str) -> tuple[str, npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
+def _clean(text: str) -> tuple[str, Points, Kinds]:
     """The text without control characters, its code points and their kinds with line ends at both sides."""
     padding = "\n" * _PAD
     points = _points(padding + text + padding)
@@ -157,9 +155,7 @@ def _clean(text: str) -> tuple[str, npt.NDArray[np.uint32], npt.NDArray[np.uint8
     return text, points, kind
 
 
-def _word_flags(
-    points: npt.NDArray[np.uint32], kind: npt.NDArray[np.uint8]
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def _word_flags(points: Points, kind: Kinds) -> tuple[Flags, Flags]:
     """Where words start, and their last characters. *Shape:* (characters,) each"""
     plain = kind < ch.OTHER
     inside = plain.copy()
@@ -205,7 +201,7 @@ def _word_flags(
 
 
 @cache
-def powers(bits: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+def powers(bits: int) -> tuple[Hash, Hash]:
     """Powers of the multiplier of all rolling hashes, and of its inverse, modulo 2^64. *Shape:* (2^bits,)"""
     factors = np.ones((2, 2**bits), dtype=np.uint64)
     factors[0, 1:], factors[1, 1:] = _MULTIPLIER, pow(_MULTIPLIER, -1, 2**64)
@@ -213,25 +209,23 @@ def powers(bits: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     return power, inverse
 
 
-def _hash_spans(values: npt.NDArray[np.uint64], starts: Int, ends: Int) -> npt.NDArray[np.uint64]:
+def _hash_spans(values: Hash, starts: Int, ends: Int) -> Hash:
     """hash = mix(sum over the span of value[i] * multiplier^(i - start)), from one running sum."""
     power, inverse = powers(len(values).bit_length())
     running = np.zeros(len(values) + 1, dtype=np.uint64)
     np.cumsum(values * power[: len(values)], out=running[1:])
-    sums: npt.NDArray[np.uint64] = running[ends]
+    sums: Hash = running[ends]
     sums -= running[starts]
     sums *= inverse[starts]
     return ch.mix(sums)
 
 
 @cache
-def _hashes_of(words: str) -> npt.NDArray[np.uint64]:
+def _hashes_of(words: str) -> Hash:
     return word_hashes(words.split())
 
 
-def _sentence_starts(
-    kind: npt.NDArray[np.uint8], starts: Int, ends: Int, hashes: npt.NDArray[np.uint64]
-) -> Int:
+def _sentence_starts(kind: Kinds, starts: Int, ends: Int, hashes: Hash) -> Int:
     """Positions after which a new sentence begins inside a line; ``hashes`` are those of lower-case words."""
     wide = np.flatnonzero(kind == ch.WIDE_STOP) + 1
     if not ends.size:
