@@ -21,12 +21,10 @@ def context_hashes(words: Hash, lengths: Int, window: int, seed: int) -> Hash:
     S = running sum of words[j] * m^j and the window [l, r) of the word at i:
     hash = mix(mix((S[r] - S[l]) * m^-l + seed) + i - l). *Shape:* (words,)
     """
-    if not words.size:
-        return np.zeros(0, dtype=np.uint64)
     first = np.repeat(np.cumsum(lengths) - lengths, lengths)
     size = np.repeat(lengths, lengths)
     at = np.arange(len(words)) - first
-    power, inverse = powers(int(lengths.max()).bit_length())
+    power, inverse = powers(int(lengths.max(initial=0)).bit_length())
     running = np.zeros(len(words) + 1, dtype=np.uint64)
     np.cumsum(words * power[at], out=running[1:])
     left = np.maximum(at - window, 0)
@@ -49,8 +47,6 @@ def smallest_distinct(word: npt.NDArray[np.integer], hashes: Hash, k: int, ties:
     >>> smallest_distinct(np.array([1, 0, 1, 1, 1]), np.array([5, 9, 2, 5, 7], dtype=np.uint64), 2).tolist()
     [1, 2, 0]
     """
-    if not len(word):
-        return np.zeros(0, dtype=np.int64)
     counts = np.bincount(word)
     many = counts > 2 * k
     if many.any():
@@ -67,7 +63,7 @@ def smallest_distinct(word: npt.NDArray[np.integer], hashes: Hash, k: int, ties:
 
 
 def _smallest(word: npt.NDArray[np.integer], hashes: Hash, k: int, ties: Ties) -> Int:
-    bits = max(int(word.max()).bit_length(), 1)
+    bits = max(int(word.max(initial=0)).bit_length(), 1)
     # Word and the upper bits of the hash in one number: one fast sort instead of two slow ones.
     keys = (word.astype(np.uint64) << np.uint64(64 - bits)) | (hashes >> np.uint64(bits))
     order = np.argsort(keys)

@@ -110,11 +110,9 @@ def blocks(text: str, size: int = _CHARACTERS_AT_ONCE) -> Iterator[str]:
     """Cut a text at line ends into blocks of about ``size`` characters; a longer line is a block."""
     start = 0
     while start < len(text):
-        stop = text.rfind("\n", start, start + size) + 1
-        if stop <= start:
-            stop = text.find("\n", start + size) + 1
-        if stop <= start or start + size >= len(text):
-            stop = len(text)
+        stop = len(text)
+        if start + size < stop:
+            stop = text.rfind("\n", start, start + size) + 1 or text.find("\n", start + size) + 1 or stop
         yield text[start:stop]
         start = stop
 
@@ -137,9 +135,8 @@ def entry_pattern(rule: str, lower_case: bool) -> re.Pattern[str]:
 
 def _points(text: str) -> Points:
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    if points.size and points.max() >= ch.TABLE_SIZE:
-        points = np.minimum(points, np.uint32(ch.TABLE_SIZE - 1))
-    return points
+    known: Points = np.minimum(points, np.uint32(ch.TABLE_SIZE - 1))
+    return known
 
 
 def _clean(text: str) -> tuple[str, Points, Kinds]:
@@ -170,27 +167,24 @@ def _word_flags(points: Points, kind: Kinds) -> tuple[Flags, Flags]:
     alone = (before <= ch.LETTER) & ~plain[period - 2]
     initial = period[alone & (after <= ch.LETTER) & ~plain[period + 2]]
     inside[initial] = True
-    if initial.size:
-        last = period[alone & (after >= ch.OTHER)]
-        joined = np.zeros(len(kind), dtype=np.bool_)
-        joined[initial] = True
-        inside[last[joined[last - 2]]] = True
+    last = period[alone & (after >= ch.OTHER)]
+    joined = np.zeros(len(kind), dtype=np.bool_)
+    joined[initial] = True
+    inside[last[joined[last - 2]]] = True
 
     apostrophe = np.flatnonzero(kind == ch.APOSTROPHE)
     apostrophe = apostrophe[plain[apostrophe - 1] & plain[apostrophe + 1]]
-    clitics = np.zeros(0, dtype=np.int64)
-    if apostrophe.size:
-        around = [points[apostrophe + step] | 32 for step in (-1, 1, 2)]
-        one, two = ~plain[apostrophe + 2], plain[apostrophe + 2] & ~plain[apostrophe + 3]
-        inside[apostrophe[(around[0] == ord("n")) & (around[1] == ord("t")) & one]] = True
-        short = one & ((around[1] == ord("s")) | (around[1] == ord("d")) | (around[1] == ord("m")))
-        long = np.zeros(len(apostrophe), dtype=np.bool_)
-        for first, second in ("re", "ve", "ll"):
-            long |= two & (around[1] == ord(first)) & (around[2] == ord(second))
-        clitics = apostrophe[short | long]
-        # Such an ending ends the word: dog's-eye is dog, 's and eye; another may follow at once.
-        inside[clitics + 2 + long[short | long]] = False
-        inside[clitics] = True
+    around = [points[apostrophe + step] | 32 for step in (-1, 1, 2)]
+    one, two = ~plain[apostrophe + 2], plain[apostrophe + 2] & ~plain[apostrophe + 3]
+    inside[apostrophe[(around[0] == ord("n")) & (around[1] == ord("t")) & one]] = True
+    short = one & ((around[1] == ord("s")) | (around[1] == ord("d")) | (around[1] == ord("m")))
+    long = np.zeros(len(apostrophe), dtype=np.bool_)
+    for first, second in ("re", "ve", "ll"):
+        long |= two & (around[1] == ord(first)) & (around[2] == ord(second))
+    clitics = apostrophe[short | long]
+    # Such an ending ends the word: dog's-eye is dog, 's and eye; another may follow at once.
+    inside[clitics + 2 + long[short | long]] = False
+    inside[clitics] = True
 
     starts, ends = inside.copy(), inside.copy()
     starts[1:] &= ~inside[:-1]
