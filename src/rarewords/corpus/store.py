@@ -141,7 +141,7 @@ class Store:
         return len(self.words)
 
     def find(self, words: Sequence[str]) -> Int:
-        """The row of each word among :attr:`words`, -1 if the text does not have it. *Shape:* (words,)"""
+        """The row of each word in the table of words, -1 if the text does not have it. *Shape:* (words,)"""
         # No word has a space in it; an empty one is never found.
         words = [word if word.split() == [word] else "" for word in words]
         if not words or not len(self):
