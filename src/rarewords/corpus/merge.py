@@ -216,7 +216,7 @@ def _choose_rows(merge: Merge, words: list[Columns]) -> int:
     for result in words:
         used[result.numbers("context_number")] = True
     rows = 0
-    for start in range(0, max(len(used), 1), SENTENCES_AT_ONCE):
+    for start in range(0, len(used), SENTENCES_AT_ONCE):
         own = used[start : start + SENTENCES_AT_ONCE]
         places = found.numbers("distinct_place")[start : start + SENTENCES_AT_ONCE]
         append(folder, distinct_row=rows + np.cumsum(own) - 1, row_place=places[own])

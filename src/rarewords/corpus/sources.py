@@ -91,15 +91,11 @@ def cut(sources: Sequence[Source], workers: int) -> list[Shard]:
 
 def spool(texts: Sequence[str | Path], folder: Path) -> list[str]:
     """Copy standard input (``-``), which cannot be read twice, to a file in ``folder``."""
-    names = [str(text) for text in texts]
-    if names.count("-") > 1:
-        raise InputError("standard input can be read only once; give - one time")
-    for place, name in enumerate(names):
-        if name == "-":
-            names[place] = str(folder / "standard-input.txt")
-            with whole_file(names[place]) as temporary, temporary.open("wb") as stream:
-                shutil.copyfileobj(sys.stdin.buffer, stream, 1 << 20)
-    return names
+    names, copy = [str(text) for text in texts], folder / "standard-input.txt"
+    if "-" in names:
+        with whole_file(copy) as temporary, temporary.open("wb") as stream:
+            shutil.copyfileobj(sys.stdin.buffer, stream, 1 << 20)
+    return [str(copy) if name == "-" else name for name in names]
 
 
 def _expand(text: str) -> list[str]:
