@@ -22,6 +22,7 @@ from rarewords.mimic.masked import find_word
 from rarewords.models import DEFAULT_MODEL
 from rarewords.ota.approximate import batches
 from rarewords.ota.contexts import Frame
+from rarewords.ota.objective import Batch
 from rarewords.ota.settings import OtaSettings
 from rarewords.ota.solver import Approximator
 from rarewords.rules import words_with_rules
@@ -161,9 +162,9 @@ def distill(
     start: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Vectors of words of the same number of pieces, each compared in its own text. *Shape:* (words, dim)"""
-    approximator = Approximator(lm, settings, SentenceFrame.around_words(lm, texts, pieces))
-    keys = torch.arange(len(pieces), device=lm.device)
-    return approximator.solve(replace(approximator.batch(pieces), keys=keys), start=start)
+    frame = SentenceFrame.around_words(lm, texts, pieces)
+    batch = Batch(torch.tensor(pieces, device=lm.device), torch.arange(len(pieces), device=lm.device))
+    return Approximator(lm, settings, frame).solve(batch, start=start)
 
 
 @dataclass(frozen=True)

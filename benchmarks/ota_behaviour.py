@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from rarewords.lm import LanguageModel, Query
-from rarewords.ota.approximate import Approximator, batches
+from rarewords.ota.approximate import batches
+from rarewords.ota.objective import Batch, Objective
 from rarewords.ota.settings import OtaSettings
 from rarewords.vectors import WordVectors
 
@@ -73,12 +74,11 @@ def held_out_distance(
 
     :return: mean over the contexts. *Shape:* (words,)
     """
-    approximator = Approximator(lm, OtaSettings.preset("paper"))
-    objective = approximator.objective
+    objective = Objective(lm, OtaSettings.preset("paper"))
     result = np.zeros(len(words), dtype=np.float32)
     pieces = lm.tokens.pieces_of(list(words))
     for rows in batches(lm, pieces):
-        batch = approximator.batch([pieces[row] for row in rows])
+        batch = Batch.of(lm, [pieces[row] for row in rows], seed=0)
         given = torch.from_numpy(np.stack([vectors[words[row]] for row in rows])).to(lm.device)
         for context in range(_UNSEEN, _UNSEEN + contexts):
             targets = objective.targets(batch, context)

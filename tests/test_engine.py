@@ -75,11 +75,10 @@ def test_approximations_are_the_same_and_kept(lm, engine, tmp_path):
 
 
 def test_learned_vectors_are_the_same_and_readings_kept(lm, store, engine, monkeypatch, tmp_path):
+    few = OtaSettings(steps=2)
+    monkeypatch.setattr("rarewords.ota.approximate.OtaSettings", lambda: few)
     monkeypatch.setattr("rarewords.mimic.readings._WORDS_AT_ONCE", 2)
-    learner, words = (
-        rarewords.WordLearner.for_model(lm).with_settings(pieces_alone=0.0),
-        ["city", "river", *WORDS[:2]],
-    )
+    learner, words = rarewords.WordLearner.for_model(lm), ["city", "river", *WORDS[:2]]
     here = learner.infer_words(words, store, contexts=3)
     there = learner.infer_words(words, store, contexts=3, engine=engine, stages=Stages(tmp_path))
     assert there.vectors.words == here.vectors.words

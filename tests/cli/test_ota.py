@@ -15,15 +15,14 @@ def words(tmp_path):
     return path
 
 
-def test_vectors_and_notes(words, tmp_path):
+def test_vectors_and_refused_words(words, tmp_path):
     out = tmp_path / "v.safetensors"
     done = rarewords("ota", "--words", words, "--out", out, "--method", "avg", "--device", "cpu")
     vectors = WordVectors.load(out)
     assert list(vectors.words) == ["kumquat", "red panda"]
     assert vectors.settings["method"] == "avg"
-    assert "2 vectors; 1 words left out" in done.stdout
-    assert "'lime': is already one piece" in done.stderr
-    assert "'kumquat': given more than once" in done.stderr
+    assert "2 vectors, 1 words refused" in done.stdout
+    assert "lime: is already one piece" in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["v.safetensors", "words.txt"]
 
 
@@ -34,7 +33,7 @@ def test_options_reach_the_settings_and_json_is_json(words, tmp_path):
     done = rarewords("ota", "--words", words, "--out", out, *options, "--keep-single", "--json")
     result = json.loads(done.stdout)
     assert (result["words"], result["resumed"]) == (3, 0)
-    assert [note["kind"] for note in result["notes"]] == ["one piece", "duplicate"]
+    assert result["refused"] == {}
     assert WordVectors.load(out).settings["ota"] == {
         "frame": "masked",
         "start": "mean",
@@ -78,6 +77,9 @@ def test_mistakes_in_the_settings_file_are_one_line(words, tmp_path, text, part)
     assert part in refused("ota", "--words", words, "--out", tmp_path / "v", "--settings", file)
 
 
-def test_an_empty_file_is_refused(tmp_path):
+def test_a_file_without_words_to_approximate_is_refused(tmp_path):
+    (tmp_path / "known.txt").write_text("lime\n")
+    said = refused("ota", "--words", tmp_path / "known.txt", "--out", tmp_path / "v")
+    assert "none of the 1 words could be given a vector; 'lime': is already one piece" in said
     (tmp_path / "none.txt").write_text("\n\n")
     assert "holds no words" in refused("ota", "--words", tmp_path / "none.txt", "--out", tmp_path / "v")

@@ -299,7 +299,7 @@ def test_pickled_weights_and_remote_code_never_run(bench):
 
 _COMMANDS = {
     "corpus": ("contexts", "window", "lower_case", "words", "min_count", "seed"),
-    "infer": ("contexts", "length", "reading", "scale", "condense", "temperature", "pieces"),
+    "infer": ("contexts", "length", "reading", "spelling", "condense"),
     "ota": ("steps", "frame", "seed", "learning_rate"),
     "teach": ("top", "min_count", "contexts", "rule"),
     "eval": ("relations", "depth", "limit"),

@@ -10,7 +10,8 @@ import torch
 from rarewords import InputError, LanguageModel, Query, WordLearner, WordVectors
 from rarewords.mimic.evidence import ridge
 from rarewords.mimic.settings import LearnerSettings
-from rarewords.ota.approximate import condense
+from rarewords.mimic.spelling import Spelling
+from rarewords.ota.approximate import approximate, condense
 from rarewords.ota.settings import OtaSettings
 from rarewords.stages import Stages
 from tests.architectures import small_model
@@ -23,6 +24,7 @@ FRUIT = [
     "They grow blimpet, apple and cherry trees.",
 ]
 WORDS = ["city", "river", "televission", "kumquat"]
+FEW_STEPS = OtaSettings(steps=2)
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +32,11 @@ def learner(lm):
     return WordLearner.for_model(lm)
 
 
-@pytest.fixture(scope="module")
-def quick(learner):
-    """Without one-token approximation of words that have no sentences."""
-    return learner.with_settings(pieces_alone=0.0)
+@pytest.fixture
+def quick(learner, monkeypatch):
+    """With few steps of one-token approximation."""
+    monkeypatch.setattr("rarewords.ota.approximate.OtaSettings", lambda **_: FEW_STEPS)
+    return learner
 
 
 def first(lm, word, vector, count=5):
@@ -166,63 +169,79 @@ def test_with_few_noisy_words_the_ridge_keeps_near_the_identity_and_does_better_
     assert torch.cosine_similarity(others @ found, true).mean() > torch.cosine_similarity(others, true).mean()
 
 
-def test_half_the_matrix_lies_between_none_and_all_of_it(quick):
-    none, half, whole = (
-        torch.from_numpy(quick.with_settings(matrix=share, spelling=0.0).infer("blimpet", FRUIT).vector)
-        for share in (0.0, 0.5, 1.0)
-    )
-    near = quick.known.directions(torch.stack([none, half, whole]))
-    assert near[0] @ near[2] < min(near[0] @ near[1], near[1] @ near[2]) < 1 - 1e-4
-    untrained = WordLearner(quick.lm, quick.settings).with_settings(spelling=0.0)
-    assert np.allclose(untrained.infer("blimpet", FRUIT).vector, none.numpy(), atol=1e-5)
+def test_a_vector_is_the_weighted_sum_of_reading_spelling_and_pieces(lm, learner, quick):
+    """As docs/beyond.md has it, at the usual distance from the mean embedding."""
+    known, words = learner.known, ["televission", "qzxvvk"]
+    reading, counts = lm.embeddings[[100, 200]] * 0.5, np.array([3, 1])
+    spelling, resemblance = Spelling(lm).of(words)
+
+    def expected(moved, beta, pieces=None):
+        parts = known.directions(moved) + beta[:, None] * known.directions(spelling)
+        parts = parts if pieces is None else parts + 0.5 * known.directions(pieces)
+        return known.mean + known.spread * torch.nn.functional.normalize(parts)
+
+    trust = torch.sigmoid((resemblance - 0.5) / 0.1)
+    moved = known.mean + (reading - known.mean) @ learner.transform.float()
+    for one, to in ((learner, moved), (WordLearner(lm), reading)):
+        vectors, share = one.vectors(words, reading, counts)
+        assert torch.allclose(vectors, expected(to, 0.5 * trust), atol=1e-5)
+        assert torch.allclose(share, 1 / (1 + 0.5 * trust))
+    alone, share = quick.vectors(words, known.mean.repeat(2, 1), np.zeros(2, np.int64))
+    pieces = torch.from_numpy(approximate(lm, words, FEW_STEPS).vectors.matrix)
+    assert torch.allclose(alone, expected(known.mean.repeat(2, 1), torch.ones(2), pieces), atol=1e-5)
+    assert share.isnan().tolist() == [False, True]
 
 
 def test_settings_are_checked():
-    wrong = [{"reading": "aloud"}, {"contexts": 0}, {"scale": 0.0}, {"spelling": -1.0}]
+    wrong = [{"reading": "aloud"}, {"contexts": 0}, {"spelling": -1.0}]
     for one in wrong:
         with pytest.raises(InputError, match=f"{next(iter(one))} must be "):
             LearnerSettings(**one)
     with pytest.raises(InputError, match="unknown setting 'volume'"):
         LearnerSettings.from_dict({"volume": 11}, "x")
     # A setting of earlier versions that is gone: folders in which it changed nothing can still be read.
-    assert LearnerSettings.from_dict({"attention": 0.0, "scale": 1.3}, "x") == LearnerSettings(scale=1.3)
-    with pytest.raises(InputError, match="attention"):
-        LearnerSettings.from_dict({"attention": 3.0}, "x")
+    old = {"attention": 0.0, "scale": 1.0, "condense": 0, "spelling": 0.3}
+    assert LearnerSettings.from_dict(old, "x") == LearnerSettings(spelling=0.3)
+    with pytest.raises(InputError, match="unknown setting 'scale'"):
+        LearnerSettings.from_dict({"scale": 1.3}, "x")
 
 
 def test_the_key_tells_apart_what_gives_other_vectors(lm, learner):
-    keys = [learner, WordLearner(lm), learner.with_settings(scale=1.3), learner.with_settings(condense=True)]
+    keys = [
+        learner,
+        WordLearner(lm),
+        learner.with_settings(spelling=0.3),
+        learner.with_settings(condense=True),
+    ]
     assert len({one.key for one in keys}) == len(keys)
     assert WordLearner.for_model(lm).key == learner.key
 
 
-def test_the_commands_fit_and_infer(store, tmp_path):
+def test_the_commands_fit_and_infer(store, tmp_path, quick):  # noqa: ARG001 - few steps
     (tmp_path / "words.txt").write_text("city\nriver\nqzxvvk\n")
     infer = ["-q", "mimic", "infer", "--words", tmp_path / "words.txt", "--corpus", store.path]
-    out, quick = tmp_path / "v.safetensors", tmp_path / "quick.toml"
-    quick.write_text("pieces_alone = 0.0\n")
-    done = rarewords(*infer, "--out", out, "--contexts", 3, "--no-cache", "--settings", quick)
+    out = tmp_path / "v.safetensors"
+    done = rarewords(*infer, "--out", out, "--contexts", 3, "--no-cache")
     assert "2 words, 1 refused" in done.stdout
     assert "qzxvvk: no sentence" in done.stderr
     assert WordVectors.load(out).words == ["city", "river"]
     options = ["--corpus", store.path, "--out", tmp_path / "fitted", "--min-count", 300, "--contexts", 1]
     assert "fitted on" in rarewords("-q", "mimic", "fit", *options).stdout
     assert "not empty" in refused("-q", "mimic", "fit", *options)
-    (tmp_path / "settings.toml").write_text('scale = 1.3\nreading = "masked"\npieces_alone = 0.0\n')
+    (tmp_path / "settings.toml").write_text('spelling = 0.3\nreading = "masked"\n')
     own = ["--learner", tmp_path / "fitted", "--settings", tmp_path / "settings.toml"]
     rarewords(*infer, *own, "--out", tmp_path / "w.safetensors", "--contexts", 3)
-    assert WordVectors.load(tmp_path / "w.safetensors").settings["learner"]["scale"] == 1.3
+    assert WordVectors.load(tmp_path / "w.safetensors").settings["learner"]["spelling"] == 0.3
     assert store.path.with_name("store.readings").is_dir()
-    assert "there are scale" in refused(
+    assert "--settings, --workers and --engine have no effect" in refused(
         *infer, "--learner", "am", "--settings", tmp_path / "settings.toml", "--out", out
     )
     assert "no effect" in refused(*infer, "--learner", "am", "--workers", 2, "--out", out)
 
 
-def test_a_word_without_known_pieces_goes_without_them(learner, monkeypatch):
-    monkeypatch.setattr("rarewords.ota.approximate.OtaSettings", lambda **_: OtaSettings(steps=2))
+def test_a_word_without_known_pieces_goes_without_them(quick):
     tasks = [("televissi☃n", []), ("televission", []), ("televissi☃n", ["a televissi☃n set"])]
-    made = learner.with_settings(condense=True).infer_each(tasks)
+    made = quick.with_settings(condense=True).infer_each(tasks)
     assert all(np.isfinite(one.vector).all() for one in made)
 
 
@@ -235,13 +254,11 @@ def test_a_search_that_fails_is_no_word_without_known_pieces(learner, monkeypatc
         learner.infer_each([("televission", [])])
 
 
-def test_what_pieces_and_vector_do_together_is_condensed(lm, quick, monkeypatch):
+def test_what_pieces_and_vector_do_together_is_condensed(lm, quick):
     """The vector is the one that does what ``word or <vector>`` does, at the usual distance."""
-    settings = OtaSettings(steps=3)
-    monkeypatch.setattr("rarewords.ota.approximate.OtaSettings", lambda **_: settings)
     tasks = [("kumquat", ["He ate a sweet kumquat."]), ("kumquat", ["The kumquat sailed at dawn."])]
     plain = np.stack([one.vector for one in quick.infer_each(tasks)])
-    expected = condense(lm, ["kumquat"] * 2, plain, settings)
+    expected = condense(lm, ["kumquat"] * 2, plain, FEW_STEPS)
     given = quick.with_settings(condense=True).infer_each(tasks)
     made = quick.known.directions(torch.from_numpy(np.stack([one.vector for one in given])))
     assert torch.allclose(made, quick.known.directions(torch.from_numpy(expected)), atol=1e-4)

@@ -149,7 +149,7 @@ def test_any_architecture_can_be_read_with(kind):
 
 
 def test_spelling_finds_the_word_that_was_meant(lm, known):
-    spelled = Spelling(lm, known)
+    spelled = Spelling(lm)
     alike = known.ids[spelled.likeness(["televission", "orchestraa"]).argmax(dim=1)].tolist()
     assert alike == [lm.whole_words["television"], lm.whole_words["orchestra"]]
     vectors, likeness = spelled.of(["televission", "qzxqzx"])
@@ -159,7 +159,7 @@ def test_spelling_finds_the_word_that_was_meant(lm, known):
 
 
 def test_a_word_is_not_compared_with_itself(lm, known):
-    spelled = Spelling(lm, known)
+    spelled = Spelling(lm)
     own = int(torch.searchsorted(known.ids, lm.whole_words["television"]))
     assert spelled.likeness(["television"])[0, own] == 0
     one = spelled.of(["television", "kumquat"])[0]

@@ -7,7 +7,6 @@ import torch
 from benchmarks.everywhere_causal import _AROUND, SentenceFrame, distill
 
 from rarewords import InputError, LanguageModel, WordVectors
-from rarewords.ota.contexts import word_key
 from rarewords.ota.objective import Batch, Objective
 from rarewords.ota.settings import OtaSettings
 from tests.architectures import CAUSAL, small_causal
@@ -20,15 +19,11 @@ def causal(architecture="llama"):
     return LanguageModel(*small_causal(architecture), kind="causal")
 
 
-def batch_of(pieces):
-    return Batch(torch.tensor([pieces]), torch.tensor([word_key(pieces, 0)]))
-
-
 @pytest.mark.parametrize("architecture", CAUSAL)
 def test_only_the_states_behind_the_word_count(architecture):
     lm = causal(architecture)
     pieces = lm.pieces("kumquat")
-    objective, batch = Objective.of(lm, OtaSettings()), batch_of(pieces)
+    objective, batch = Objective(lm, OtaSettings()), Batch.of(lm, [pieces], seed=0)
     vector = lm.embeddings[pieces].mean(dim=0)[None]
     targets, states = objective.targets(batch, 2), objective.states(vector, batch.keys, 2)
     left = objective.frame.left
@@ -65,7 +60,7 @@ def test_the_search_in_sentences_comes_nearer_to_the_pieces():
     pieces, text = lm.pieces("kumquat"), " ".join(SENTENCES["kumquat"])
     settings = OtaSettings(steps=60)
     found = distill(lm, [pieces], [text], settings)[0]
-    objective = Objective.of(lm, settings, SentenceFrame.around_words(lm, [text], [pieces]))
+    objective = Objective(lm, settings, SentenceFrame.around_words(lm, [text], [pieces]))
     batch = Batch(torch.tensor([pieces]), torch.tensor([0]))
 
     def distance(vector):

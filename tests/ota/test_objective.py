@@ -52,20 +52,16 @@ def context_of(lm, pieces, frame, number):
     return row[: frame.left], row[frame.left + len(pieces) :]
 
 
-def batch_of(pieces):
-    return Batch(torch.tensor([pieces]), torch.tensor([word_key(pieces, 0)]))
-
-
 @pytest.mark.parametrize(
     ("layers", "balanced"), [(None, False), ((2, 5), False), ((0, 1), True), (None, True)]
 )
 @pytest.mark.parametrize("frame", ["static", "random", "masked"])
 def test_distance_is_the_formula_of_the_paper(lm, frame, layers, balanced):
-    objective = Objective.of(lm, OtaSettings(frame=frame, layers=layers, balanced=balanced))
+    objective = Objective(lm, OtaSettings(frame=frame, layers=layers, balanced=balanced))
     for word in WORDS:
         pieces = lm.pieces(word)
         vector = lm.embeddings[pieces].mean(dim=0)
-        batch = batch_of(pieces)
+        batch = Batch.of(lm, [pieces], seed=0)
         left, right = context_of(lm, pieces, frame, 3)
         every = layers or range(1, lm.layers + 1)
         expected = literal_distance(lm, left, pieces, right, vector, every, balanced=balanced)
@@ -77,18 +73,17 @@ def test_distance_is_the_formula_of_the_paper(lm, frame, layers, balanced):
 def test_a_vector_can_stand_behind_the_pieces(lm):
     """Behind them stands the embedding of a known word, so that the text can be written out."""
     pieces, fruit = lm.pieces("kumquat"), lm.whole_words["fruit"]
-    objective = Objective.of(lm, OtaSettings())
-    batch = Batch(torch.tensor([pieces]), torch.tensor([word_key(pieces, 0)]), lm.embeddings[[fruit]])
+    objective = Objective(lm, OtaSettings())
+    batch = Batch.of(lm, [pieces], 0, lm.embeddings[[fruit]].numpy())
     written = [*pieces, *lm.pieces("or"), fruit]
-    key = torch.tensor([word_key(pieces, 0)])
-    expected = objective.targets(Batch(torch.tensor([written]), key), 3)
+    expected = objective.targets(Batch(torch.tensor([written]), batch.keys), 3)
     assert torch.allclose(objective.targets(batch, 3), expected, atol=1e-5)
     assert torch.equal(batch.part(slice(0, 1)).behind, batch.behind)
 
 
 def test_a_one_piece_word_is_its_own_best_approximation(lm):
     token = lm.whole_words["lime"]
-    objective, batch = Objective.of(lm, OtaSettings()), batch_of([token])
+    objective, batch = Objective(lm, OtaSettings()), Batch.of(lm, [[token]], seed=0)
     targets = objective.targets(batch, 1)
     assert objective.distance(lm.embeddings[token][None], targets, batch.keys, 1).item() < 1e-6
 
@@ -107,7 +102,7 @@ def test_preset_paper_is_adam_from_zero_with_a_new_context_at_each_step(lm, fram
         optimizer.step()
     assert len(seen) == (1 if frame == "static" else steps)
     approximator = Approximator(lm, OtaSettings.preset("paper", frame=frame, steps=steps))
-    found = approximator.solve(approximator.batch([pieces]))
+    found = approximator.solve(Batch.of(lm, [pieces], seed=0))
     torch.testing.assert_close(found[0], vector.detach(), rtol=1e-3, atol=1e-5)
 
 
@@ -126,7 +121,7 @@ def test_preset_fast_averages_newton_steps_from_the_mean_of_the_pieces(lm):
         if step >= steps / 2:
             second_half.append(vector)
     approximator = Approximator(lm, settings)
-    found = approximator.solve(approximator.batch([pieces]))
+    found = approximator.solve(Batch.of(lm, [pieces], seed=0))
     expected = torch.stack(second_half).mean(dim=0).detach()
     torch.testing.assert_close(found[0], expected, rtol=1e-3, atol=1e-5)
 
@@ -134,11 +129,11 @@ def test_preset_fast_averages_newton_steps_from_the_mean_of_the_pieces(lm):
 @pytest.mark.parametrize("balanced", [True, False])
 def test_the_curvature_is_the_mean_second_derivative_at_known_words(balanced):
     lm = LanguageModel(*small_model("bert"))
-    objective = Objective.of(lm, OtaSettings(balanced=balanced))
+    objective = Objective(lm, OtaSettings(balanced=balanced))
     chosen = random.Random(0).sample(sorted(lm.whole_words.values()), 4)
     exact = torch.zeros(lm.dim, lm.dim)
     for token in chosen:
-        batch = batch_of([token])
+        batch = Batch.of(lm, [[token]], seed=0)
         units = objective.units(objective.targets(batch, 0))
 
         def states(vector, batch=batch, units=units):
@@ -164,4 +159,4 @@ def test_the_curvature_is_kept_where_the_cache_can_be_written(tmp_path, monkeypa
 
 def test_a_layer_the_model_lacks_is_refused(lm):
     with pytest.raises(InputError, match="12 layers, so there is no layer 13"):
-        Objective.of(lm, OtaSettings(layers=(13,)))
+        Objective(lm, OtaSettings(layers=(13,)))

@@ -1,6 +1,6 @@
 """``rarewords mimic``: fit a learner, train a mimic model, and infer vectors with either."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,6 @@ from rarewords.mimic.settings import LearnerSettings, MimicSettings, bundled_mim
 from rarewords.mimic.settings import preset as settings_of
 from rarewords.stages import Stages, require_free, work_beside
 from rarewords.vectors import open_vectors, read_words
-
-
-@dataclass(frozen=True)
-class _AttentiveSettings:
-    """What can be changed after `mimic train`."""
-
-    scale: float = 0.0
-
 
 app = typer.Typer(no_args_is_help=True, help="Vectors for words from their contexts and their spelling.")
 
@@ -87,36 +79,29 @@ def infer(
     By default the language model reads the contexts itself, with the matrix that ships for the bundled model
     or that of a learner made by `mimic fit`. A word without contexts gets its vector from its spelling; a
     word that also resembles no known word is reported and left out. `--settings` changes fields of
-    LearnerSettings (scale, pieces, matrix, reading, ...).
+    LearnerSettings (reading, spelling, condense, ...).
 
     With `--learner am`, or a folder made by `mimic train`, attentive mimicking infers the vectors: worse, but
-    much faster. Here `--settings` can change `scale`; `scale = 1.4` suits the paper's presets, whose vectors
-    are shorter than embeddings.
+    much faster.
 
     Example: `rarewords mimic infer --words rare.txt --corpus wiki.store --out rare.safetensors`
     """
     attentive = learner is not None and not is_learner(learner)
-    if attentive and (workers > 1 or engine != "local"):
-        raise InputError("--workers and --engine have no effect on attentive mimicking")
-    changes = options.settings_values(settings, _AttentiveSettings if attentive else LearnerSettings)
+    if attentive and (settings is not None or workers > 1 or engine != "local"):
+        raise InputError("--settings, --workers and --engine have no effect on attentive mimicking")
+    changes = options.settings_values(settings, LearnerSettings)
     asked, store = read_words(words), rarewords.Store.open(corpus)
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     if attentive:
         folder = bundled_mimic(lm.fingerprint) if learner == "am" else Path(str(learner))
         mimic = rarewords.AttentiveMimicking.from_pretrained(folder, lm)
-        mimic = mimic.with_scale(changes["scale"]) if changes else mimic
         done = mimic.infer_words(asked, store, contexts=contexts)
     else:
         reader = rarewords.WordLearner.for_model(lm, learner).with_settings(**changes)
         with options.engine_or_none(engine, workers) as runner:
             stages = _readings_beside(corpus) if cache else None
             done = reader.infer_words(asked, store, contexts=contexts, stages=stages, engine=runner)
-    if not len(done.vectors):
-        word, reason = next(iter(done.refused.items()))
-        raise InputError(f"none of the {len(asked)} words could be given a vector; {word!r}: {reason}")
-    for word, reason in done.refused.items():
-        typer.echo(f"{word}: {reason}", err=True)
-    done.vectors.save(out)
+    options.save_vectors(out, done.vectors, done.refused)
     rows = zip(done.vectors.words, done.context_share.tolist(), done.contexts.tolist(), strict=True)
     shown = [{"word": word, "context_share": round(part, 3), "contexts": n} for word, part, n in rows]
     share = f"{float(done.context_share.mean()):.0%} from contexts on average"

@@ -13,6 +13,7 @@ from rarewords.engine import Engine, engine_for
 from rarewords.errors import InputError
 from rarewords.files import read_text
 from rarewords.settings import LARGEST_NUMBER, checked_settings
+from rarewords.vectors import WordVectors
 
 T = TypeVar("T")
 _TABLE = tomllib.loads((files("rarewords") / "cli" / "options.toml").read_text("utf-8"))
@@ -71,6 +72,16 @@ def settings_values(path: Path | None, cls: type, **changes: Any) -> dict[str, A
 def engine_or_none(name: str, workers: int) -> AbstractContextManager[Engine | None]:
     """The engine that ``--engine`` and ``--workers`` ask for; None for one local process."""
     return nullcontext() if name == "local" and workers == 1 else engine_for(name, workers)
+
+
+def save_vectors(out: Path, vectors: WordVectors, refused: dict[str, str]) -> None:
+    """Write vectors and name the words that have none; if no word has one, that is an error."""
+    if not len(vectors):
+        word, reason = next(iter(refused.items()))
+        raise InputError(f"none of the {len(refused)} words could be given a vector; {word!r}: {reason}")
+    for word, reason in refused.items():
+        typer.echo(f"{word}: {reason}", err=True)
+    vectors.save(out)
 
 
 def show(as_json: bool, value: Any, *lines: str) -> None:

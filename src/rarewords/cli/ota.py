@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import typer
-
 import rarewords  # its names load torch when they are used, which takes seconds
 from rarewords.cli import options
 from rarewords.errors import InputError
@@ -49,9 +47,7 @@ def ota(
         result = rarewords.approximate(
             lm, listed, chosen, method=method, keep_single=keep_single, stages=stages, engine=runner
         )
-        result.vectors.save(out)
-    for note in () if as_json else result.notes:
-        typer.echo(f"note: {note}", err=True)
-    notes, words_made = [vars(note) for note in result.notes], len(result.vectors)
-    about = {"out": str(out), "words": words_made, "resumed": result.resumed, "notes": notes}
-    options.show(as_json, about, f"{out}: {words_made:,} vectors; {len(result.left_out):,} words left out")
+        options.save_vectors(out, result.vectors, result.refused)
+    made, refused = len(result.vectors), result.refused
+    about = {"out": str(out), "words": made, "resumed": result.resumed, "refused": refused}
+    options.show(as_json, about, f"{out}: {made:,} vectors, {len(refused):,} words refused")

@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -41,7 +41,6 @@ class AttentiveMimicking:
     """A trained mimic model for one language model.
 
     :param targets: vectors of words of several pieces, which also serve as embeddings of context words.
-    :param settings: those of the training; ``scale`` may be another.
     """
 
     lm: LanguageModel
@@ -157,10 +156,6 @@ class AttentiveMimicking:
         vectors = WordVectors([words[row] for row in kept], np.concatenate(matrix), settings)
         refused = {word: reason for word, reason in zip(words, reasons, strict=True) if reason}
         return InferredWords(vectors, np.concatenate(shares), counts[kept], refused)
-
-    def with_scale(self, scale: float) -> Self:
-        """The same model with another length of its vectors (see :class:`MimicSettings`)."""
-        return replace(self, settings=replace(self.settings, scale=scale))
 
     @cached_property
     def key(self) -> str:

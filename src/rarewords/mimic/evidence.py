@@ -1,5 +1,4 @@
-"""What is known about words from their contexts, their spelling and their pieces, what comes of it, and the
-matrix that readings are moved by."""
+"""What comes of the evidence about words, and the matrix that readings are moved by."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,25 +11,6 @@ from rarewords.vectors import WordVectors
 
 _PENALTIES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _HELD_OUT = 10  # one training word in ten chooses the penalty
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What is known about some words.
-
-    :param reading: the mean reading of each word. *Shape:* (words, dim)
-    :param contexts: the number of contexts read. *Shape:* (words,)
-    :param spelling: *Shape:* (words, dim)
-    :param resemblance: *Shape:* (words,)
-    :param pieces: one-token approximations of the pieces; the mean embedding where none is needed.
-        *Shape:* (words, dim)
-    """
-
-    reading: Tensor
-    contexts: Tensor
-    spelling: Tensor
-    resemblance: Tensor
-    pieces: Tensor
 
 
 @dataclass(frozen=True)

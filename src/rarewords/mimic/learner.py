@@ -15,7 +15,6 @@ Without a fitted matrix A is the identity: nothing is trained, and any masked la
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -31,17 +30,19 @@ from rarewords.engine import Engine, one_thread
 from rarewords.errors import InputError
 from rarewords.files import read_json, understood, whole_folder, write_json
 from rarewords.lm import LanguageModel
-from rarewords.mimic.evidence import Evidence, Fitted, Inferred, InferredWords, ridge
+from rarewords.mimic.evidence import Fitted, Inferred, InferredWords, ridge
 from rarewords.mimic.masked import contexts_of_sentences
 from rarewords.mimic.readings import KnownWords, pool, read, read_store, shares
 from rarewords.mimic.settings import LEARNER_FORMAT, LearnerSettings, bundled_learner, is_learner
 from rarewords.mimic.spelling import Spelling
-from rarewords.ota.approximate import NoWordsError, approximate, condense
+from rarewords.ota.approximate import approximate, condense
 from rarewords.stages import Stages, key_of
 from rarewords.vectors import WordVectors
 
 _FEWEST_WORDS, MOST_WORDS = 20, 15_000  # for a fit
 _LEAST_RESEMBLANCE = 0.15  # below, the most similar spelling is a coincidence
+_HALF_TRUST, _TRUST_WIDTH = 0.5, 0.1  # the resemblance where spelling has half its weight; how fast it rises
+_PIECES_ALONE = 0.5  # the weight of the pieces of a word without contexts, where the spelling has 1
 _NOTHING = "no sentence and no known word that resembles it; give sentences that contain it"
 
 
@@ -132,7 +133,7 @@ class WordLearner:
         own = [readings[[place[word, one] for one in sentences]] for word, sentences in tasks]
         words, counts = [word for word, _ in tasks], np.array([len(rows) for rows in own], dtype=np.int64)
         reading = pool(torch.cat([readings[:0], *own]), counts, self.known.mean)
-        vectors, share = self._vectors(words, reading, counts)
+        vectors, share = self.vectors(words, reading, counts)
         made: list[Inferred | None] = []
         for word, vector, part, rows in zip(words, vectors, share.tolist(), own, strict=True):
             weights = tuple(shares(rows, self.known, vector).tolist())
@@ -158,7 +159,7 @@ class WordLearner:
         words = list(dict.fromkeys(words))
         how = self.settings.reading, contexts or self.settings.contexts, self._length
         reading, counts = read_store(self.lm, words, store, *how, stages, engine)
-        vectors, share = (one.cpu().numpy() for one in self._vectors(words, reading, counts, engine))
+        vectors, share = (one.cpu().numpy() for one in self.vectors(words, reading, counts, engine))
         good = np.isfinite(share)
         refused = {word: _NOTHING for word, yes in zip(words, good, strict=True) if not yes}
         about = {"method": "learner", "learner": asdict(self.settings), **self._about}
@@ -207,54 +208,33 @@ class WordLearner:
         fitted = Fitted(len(chosen), cosine, penalty, contexts, min_count, seed)
         return replace(learner, transform=transform, fitted=fitted)
 
-    def weigh(self, evidence: Evidence) -> tuple[Tensor, Tensor]:
-        """Vectors, and the share of the readings in each.
+    def vectors(
+        self, words: Sequence[str], reading: Tensor, counts: np.ndarray, engine: Engine | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Vectors, and the share of the readings in each; NaN if there is nothing to make a vector from.
 
-        The share is NaN if a word has no contexts and resembles no known word.
-        *Shapes:* (words, dim), (words,)
+        :param reading: the mean reading of each word, the mean embedding without contexts.
+            *Shape:* (words, dim)
+        :param counts: the number of contexts read. *Shape:* (words,)
+        :return: *Shapes:* (words, dim), (words,)
         """
-        known, settings, read_any = self.known, self.settings, evidence.contexts > 0
-        trust = torch.sigmoid((evidence.resemblance - settings.resemblance) / settings.resemblance_width)
-        weights = torch.stack(
-            [
-                read_any.float(),
-                torch.where(read_any, settings.spelling * trust, 1.0),
-                torch.where(read_any, 0.0, settings.pieces_alone),
-            ],
-            dim=1,
-        )
-        centred = evidence.reading.float() - known.mean
-        moved = known.directions(known.mean + centred)
-        if self.transform is not None and settings.matrix:
-            fitted = known.directions(known.mean + centred @ self.transform.to(centred))
-            moved = settings.matrix * fitted + (1 - settings.matrix) * moved
-            moved = known.directions(known.mean + moved)
-        spelling, pieces = known.directions(evidence.spelling), known.directions(evidence.pieces)
-        summed = weights[:, 0:1] * moved + weights[:, 1:2] * spelling + weights[:, 2:3] * pieces
-        nothing = ~read_any & (evidence.resemblance < _LEAST_RESEMBLANCE)
-        share = torch.where(nothing, float("nan"), weights[:, 0] / weights[:, :2].sum(dim=1))
-        return known.at(summed, settings.scale), share
-
-    def with_pieces(self, words: Sequence[str], evidence: Evidence, engine: Engine | None = None) -> Evidence:
-        """The evidence with the approximated pieces of words without contexts, if the settings ask for them.
-
-        A word that has characters the model does not know goes without.
-        """
-        pieces, unread = evidence.pieces.clone(), (evidence.contexts == 0).tolist()
-        alone = [row for row, yes in enumerate(unread) if yes and self.settings.pieces_alone]
-        if alone:
-            with suppress(NoWordsError):
-                own = [words[row] for row in alone]
-                found = approximate(self.lm, own, keep_single=True, engine=engine).vectors
-                for row in alone:
-                    if words[row] in found:
-                        pieces[row] = torch.tensor(found[words[row]]).to(pieces)
-        return replace(evidence, pieces=pieces)
-
-    def condensed(self, words: Sequence[str], vectors: Tensor, engine: Engine | None = None) -> Tensor:
-        """One vector for each word that does alone what ``word or <vector>`` does. *Shape:* (words, dim)"""
-        found = condense(self.lm, words, vectors.cpu().numpy(), engine=engine)
-        return self.known.at(self.known.directions(torch.from_numpy(found)), self.settings.scale)
+        known, read_any = self.known, torch.from_numpy(counts > 0).to(self.lm.device)
+        centred = reading.float() - known.mean
+        moved = known.mean + centred
+        if self.transform is not None:
+            moved = known.mean + known.directions(known.mean + centred @ self.transform.to(centred))
+        spelling, resemblance = _spelling(self.lm).of(words)
+        trust = torch.sigmoid((resemblance - _HALF_TRUST) / _TRUST_WIDTH)
+        weight = torch.where(read_any, self.settings.spelling * trust, 1.0)
+        pieces = self._approximated(words, np.flatnonzero(counts == 0), engine)
+        summed = known.directions(moved) + weight[:, None] * known.directions(spelling)
+        vectors = known.at(summed + _PIECES_ALONE * known.directions(pieces))
+        if self.settings.condense and bool(read_any.any()):
+            own = [word for word, count in zip(words, counts, strict=True) if count]
+            condensed = condense(self.lm, own, vectors[read_any].cpu().numpy(), engine=engine)
+            vectors[read_any] = known.at(known.directions(torch.from_numpy(condensed)))
+        nothing = ~read_any & (resemblance < _LEAST_RESEMBLANCE)
+        return vectors, torch.where(nothing, float("nan"), read_any / (read_any + weight))
 
     @cached_property
     def known(self) -> KnownWords:
@@ -270,21 +250,18 @@ class WordLearner:
         fitted = asdict(self.fitted) if self.fitted else {}
         return {"model": Path(self.lm.name).name, "fingerprint": self.lm.fingerprint, "fitted": fitted}
 
-    def _vectors(
-        self, words: Sequence[str], reading: Tensor, counts: np.ndarray, engine: Engine | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Vectors, and the share of the readings in each (:meth:`weigh`). *Shapes:* (words, dim), (words,)"""
-        contexts = torch.from_numpy(counts).to(self.lm.device)
-        spelling = _spelling(self.lm, self.settings.temperature).of(words)
-        evidence = Evidence(reading, contexts, *spelling, self.known.mean.repeat(len(words), 1))
-        vectors, share = self.weigh(self.with_pieces(words, evidence, engine))
-        read_any = contexts > 0
-        if self.settings.condense and bool(read_any.any()):
-            own = [word for word, yes in zip(words, read_any.tolist(), strict=True) if yes]
-            vectors[read_any] = self.condensed(own, vectors[read_any], engine)
-        return vectors, share
+    def _approximated(self, words: Sequence[str], rows: np.ndarray, engine: Engine | None) -> Tensor:
+        """One-token approximations in some rows; the mean embedding in others, and for unknown characters.
+
+        *Shape:* (words, dim)
+        """
+        pieces, alone = self.known.mean.repeat(len(words), 1), [words[row] for row in rows]
+        if alone:
+            found = approximate(self.lm, alone, keep_single=True, engine=engine).vectors
+            for row, word in zip(rows, alone, strict=True):
+                if word in found:
+                    pieces[row] = torch.tensor(found[word])
+        return pieces
 
 
-@lru_cache(maxsize=1)  # learners of one model that differ in other settings share it
-def _spelling(lm: LanguageModel, temperature: float) -> Spelling:
-    return Spelling(lm, KnownWords.of(lm), temperature)
+_spelling = lru_cache(maxsize=1)(Spelling)  # learners of one model share it

@@ -73,7 +73,7 @@ class KnownWords:
         best = cosines.topk(min(count, len(self.ids)), dim=1)
         return self.ids[best.indices], best.values
 
-    def at(self, directions: Tensor, scale: float) -> Tensor:
+    def at(self, directions: Tensor, scale: float = 1.0) -> Tensor:
         """Vectors in these directions, at ``scale`` times the spread from the mean. *Shape:* (n, dim)"""
         lengths = directions.norm(dim=1, keepdim=True).clamp_min(1e-9)
         vectors: Tensor = self.mean + directions / lengths * (scale * self.spread)

@@ -12,8 +12,9 @@ from rarewords.settings import bounded, check_bounds, checked_settings
 
 LEARNER_FORMAT, MIMIC_FORMAT = "rarewords.learner/1", "rarewords.mimic/2"
 Reading = Literal["masked", "shown", "both"]
-# Settings of learners of earlier versions, with the value at which they change nothing.
-_REMOVED = {"attention": 0.0, "condense": 0, "pieces": 0.0}
+# Settings of learners of earlier versions, with the value that changes nothing now.
+_REMOVED = {"attention": 0.0, "condense": 0, "matrix": 1.0, "pieces": 0.0, "pieces_alone": 0.5, "scale": 1.0}
+_REMOVED |= {"resemblance": 0.5, "resemblance_width": 0.1, "temperature": 0.03}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,14 +25,7 @@ class LearnerSettings:
     :param length: cut a context to this many tokens around the word.
     :param reading: ``masked`` puts the mask in the word's place; ``shown`` keeps the word and puts the mask
         behind it, ``kumquat / [MASK]``; ``both`` takes the mean of the two, at twice the cost.
-    :param matrix: how far the fitted matrix moves a reading, from 0 (not at all) to 1.
     :param spelling: the weight of the spelling for a word that surely resembles a known one; readings have 1.
-    :param resemblance: the resemblance at which the spelling has half its weight.
-    :param resemblance_width: how quickly the weight rises around that point.
-    :param temperature: of the softmax over resembling words.
-    :param pieces_alone: the weight of the approximated pieces of a word without contexts, where the spelling
-        has 1.
-    :param scale: the distance from the mean embedding, in units of the mean distance of known words.
     :param condense: condense what ``word or <vector>`` does into one vector. It is the best vector to stand
         in the place of the pieces, and takes 100 gradient steps per word.
     """
@@ -39,13 +33,7 @@ class LearnerSettings:
     contexts: int = bounded(32, at_least=1)
     length: int = bounded(64, at_least=8)
     reading: Reading = "shown"
-    matrix: float = bounded(1.0, at_least=0, at_most=1)
     spelling: float = bounded(0.5, at_least=0)
-    resemblance: float = 0.5
-    resemblance_width: float = bounded(0.1, above=0)
-    temperature: float = bounded(0.03, above=0)
-    pieces_alone: float = bounded(0.5, at_least=0)
-    scale: float = bounded(1.0, above=0)
     condense: bool = False
 
     def __post_init__(self) -> None:

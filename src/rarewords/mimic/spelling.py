@@ -18,19 +18,15 @@ from rarewords.mimic.ngrams import ngrams
 from rarewords.mimic.readings import KnownWords
 
 _SHORTEST, _LONGEST = 2, 5
+_TEMPERATURE = 0.03  # the lower, the more the most similar words stand out
 _WORDS_AT_ONCE = 512
 
 
 class Spelling:
-    """The spellings of the words a model knows.
+    """The spellings of the words a model knows."""
 
-    :param temperature: the lower, the more the most similar words stand out.
-    """
-
-    def __init__(self, lm: LanguageModel, known: KnownWords, temperature: float = 0.03) -> None:
-        self._known = known
-        self._temperature = temperature
-        self._lower_case = lm.lower_case
+    def __init__(self, lm: LanguageModel) -> None:
+        self._known, self._lower_case = KnownWords.of(lm), lm.lower_case
         words = sorted(lm.whole_words, key=lm.whole_words.__getitem__)
         self._place = {word: place for place, word in enumerate(words)}
         self._number: dict[str, int] = {}
@@ -51,7 +47,7 @@ class Spelling:
         vectors, best = [self._known.embeddings[:0]], [self._known.embeddings.new_zeros(0)]
         for first in range(0, len(words), _WORDS_AT_ONCE):
             likeness = self.likeness(words[first : first + _WORDS_AT_ONCE])
-            weights = torch.softmax(likeness / self._temperature, dim=-1)
+            weights = torch.softmax(likeness / _TEMPERATURE, dim=-1)
             vectors.append(weights @ self._known.embeddings)
             best.append(likeness.max(dim=1).values)
         return torch.cat(vectors), torch.cat(best)

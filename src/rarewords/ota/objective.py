@@ -14,15 +14,17 @@ token distillation compares.
 The baselines need no search: the embedding of the first piece, of the last, or their mean.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
-from rarewords.ota.contexts import Frame
+from rarewords.ota.contexts import Frame, word_key
 from rarewords.ota.settings import OtaSettings
 
 JOIN = "or"  # between the pieces of a word and the vector to be condensed with them
@@ -41,6 +43,15 @@ class Batch:
     keys: Tensor
     behind: Tensor | None = None
 
+    @classmethod
+    def of(
+        cls, lm: LanguageModel, pieces: Sequence[Sequence[int]], seed: int, behind: np.ndarray | None = None
+    ) -> Self:
+        """Words whose contexts are drawn by a seed."""
+        keys = torch.tensor([word_key(word, seed) for word in pieces], device=lm.device)
+        vectors = None if behind is None else torch.from_numpy(behind).to(lm.device)
+        return cls(torch.tensor(pieces, device=lm.device), keys, vectors)
+
     def __len__(self) -> int:
         return len(self.pieces)
 
@@ -49,31 +60,19 @@ class Batch:
         return Batch(self.pieces[rows], self.keys[rows], None if self.behind is None else self.behind[rows])
 
 
-@dataclass(frozen=True)
 class Objective:
-    """The distance for one model, frame and choice of layers.
+    """The distance for one model, as the settings ask for; a layer that the model lacks is refused.
 
-    :param half: multiply matrices in bfloat16, which is quicker on a GPU.
+    :param frame: instead of the settings' own.
     """
 
-    lm: LanguageModel
-    frame: Frame
-    layers: tuple[int, ...]
-    balanced: bool
-    half: bool
-
-    @classmethod
-    def of(cls, lm: LanguageModel, settings: OtaSettings, frame: Frame | None = None) -> Self:
-        """The objective of the settings; a layer that the model lacks is refused.
-
-        :param frame: instead of the settings' own.
-        """
-        layers = settings.layers or tuple(range(1, lm.layers + 1))
-        if max(layers) > lm.layers:
-            raise InputError(f"{lm.name} has {lm.layers} layers, so there is no layer {max(layers)}")
-        # The average evens out rounding, as it does contexts.
-        half = settings.newton and lm.device.type == "cuda"
-        return cls(lm, frame or Frame.of(lm, settings.frame), layers, settings.balanced, half)
+    def __init__(self, lm: LanguageModel, settings: OtaSettings, frame: Frame | None = None) -> None:
+        self.lm, self.frame, self.balanced = lm, frame or Frame.of(lm, settings.frame), settings.balanced
+        self.layers = settings.layers or tuple(range(1, lm.layers + 1))
+        if max(self.layers) > lm.layers:
+            raise InputError(f"{lm.name} has {lm.layers} layers, so there is no layer {max(self.layers)}")
+        # bfloat16 is quicker on a GPU, and the average evens out rounding, as it does contexts.
+        self.half = settings.newton and lm.device.type == "cuda"
 
     @torch.no_grad()
     def targets(self, batch: Batch, context: int) -> Tensor:

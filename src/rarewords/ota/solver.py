@@ -4,9 +4,9 @@ No number of one word enters another's, so the batch does not change a word's ve
 """
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from rarewords.engine import in_threads
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.models import cache_folder
-from rarewords.ota.contexts import FREQUENT, Frame, word_key
+from rarewords.ota.contexts import FREQUENT, Frame
 from rarewords.ota.objective import Batch, Objective, baseline
 from rarewords.ota.settings import OtaSettings
 from rarewords.progress import progress
@@ -29,66 +29,62 @@ _WORDS, _DRAWS, _AT_ONCE = 256, 8, 64  # to estimate the curvature from
 Watch = Callable[[int, Tensor], None]
 
 
+@dataclass(frozen=True, eq=False)
 class Approximator:
     """One-token approximation on one model: objective, start and search as the settings ask for.
 
+    :param frame: instead of the settings' own.
     :param curvature: the result of :func:`kept_curvature`, if it is at hand. *Shape:* (dim, dim)
     """
 
-    def __init__(
-        self,
-        lm: LanguageModel,
-        settings: OtaSettings | None = None,
-        frame: Frame | None = None,
-        curvature: np.ndarray | None = None,
-    ) -> None:
-        self.settings = settings or OtaSettings()
-        self.objective = Objective.of(lm, self.settings, frame)
-        self._curvature = curvature
+    lm: LanguageModel
+    settings: OtaSettings
+    frame: Frame | None = None
+    curvature: np.ndarray | None = None
+
+    @cached_property
+    def objective(self) -> Objective:
+        """What the search minimises."""
+        return Objective(self.lm, self.settings, self.frame)
 
     @cached_property
     def inverse(self) -> Tensor:
         """The inverse of the damped curvature, which turns a gradient into a step. *Shape:* (dim, dim)"""
-        lm = self.objective.lm
-        known = kept_curvature(lm, self.settings) if self._curvature is None else self._curvature
+        known = kept_curvature(self.lm, self.settings) if self.curvature is None else self.curvature
         curvature = torch.from_numpy(known).double()
         damping = _DAMPING * curvature.diagonal().mean()
-        inverse: Tensor = torch.linalg.inv(curvature + damping * torch.eye(lm.dim))
-        return inverse.float().to(lm.device)
+        inverse: Tensor = torch.linalg.inv(curvature + damping * torch.eye(self.lm.dim))
+        return inverse.float().to(self.lm.device)
 
     @cached_property
     def length(self) -> float:
         """The length of a Newton step."""
-        embeddings = self.objective.lm.embeddings.float()
+        embeddings = self.lm.embeddings.float()
         return self.settings.rate * float((embeddings - embeddings.mean(0)).norm(dim=1).mean())
 
-    def batch(self, pieces: Sequence[Sequence[int]], behind: Tensor | None = None) -> Batch:
-        """Words with the same number of pieces, on the model's device."""
-        return replace(_batch(self.objective.lm, pieces, self.settings.seed), behind=behind)
-
-    def start(self, pieces: Tensor) -> Tensor:
-        """Where the search begins. *Shape:* (words, pieces) -> (words, dim)"""
-        lm = self.objective.lm
-        if self.settings.start == "mean":
-            return baseline(lm, pieces, "avg")
-        return torch.zeros(len(pieces), lm.dim, device=lm.device)
+    def start(self, batch: Batch) -> Tensor:
+        """Where the search begins: at vectors to condense, or as the settings say. *Shape:* (words, dim)"""
+        if batch.behind is not None:
+            return batch.behind
+        mean = baseline(self.lm, batch.pieces, "avg")
+        return mean if self.settings.start == "mean" else torch.zeros_like(mean)
 
     def solve(self, batch: Batch, watch: Watch | None = None, start: Tensor | None = None) -> Tensor:
         """The vectors of a batch. If memory runs out, each half of the batch is solved by itself.
 
         :param watch: called after each step with its number, from 1, and the vectors; needs the batch in one
             go.
-        :param start: where to begin instead of where the settings say. *Shape:* (words, dim)
+        :param start: where to begin instead. *Shape:* (words, dim)
         :return: float32. *Shape:* (words, dim)
         """
-        begin = self.start(batch.pieces) if start is None else start
+        begin = self.start(batch) if start is None else start
         try:
             return self._descend(batch, begin, watch)
         except torch.OutOfMemoryError:
             if len(batch) == 1 or watch is not None:
                 raise InputError(
                     f"{len(batch)} words of {batch.pieces.shape[1]} pieces do not fit into the memory of "
-                    f"{self.objective.lm.device}; use a device with more memory"
+                    f"{self.lm.device}; use a device with more memory"
                 ) from None
         torch.cuda.empty_cache()
         half = len(batch) // 2
@@ -129,29 +125,18 @@ class Approximator:
 
 def kept_curvature(lm: LanguageModel, settings: OtaSettings) -> np.ndarray:
     """The curvature for a model and settings, kept in the cache. *Shape:* (dim, dim)"""
-    objective = Objective.of(lm, settings)
-    key = key_of(
-        lm.fingerprint,
-        lm.device.type,
-        settings.frame,
-        objective.layers,
-        settings.balanced,
-        _WORDS,
-        _DRAWS,
-        FREQUENT,
-    )
-    made: list[np.ndarray] = []
+    objective = Objective(lm, settings)
+    about = settings.frame, objective.layers, settings.balanced, _WORDS, _DRAWS, FREQUENT
+    key = key_of(lm.fingerprint, lm.device.type, *about)
 
-    def make() -> dict[str, np.ndarray]:
-        made.append(curvature(objective))
-        return {"curvature": made[0]}
+    @cache
+    def measured() -> dict[str, np.ndarray]:
+        return {"curvature": curvature(objective)}
 
     try:
-        return Stages(cache_folder() / "ota").arrays("curvature", key, make)["curvature"]
+        return Stages(cache_folder() / "ota").arrays("curvature", key, measured)["curvature"]
     except InputError:
-        if not made:
-            raise
-        return made[0]  # the cache cannot be written; it only saves time
+        return measured()["curvature"]  # the cache cannot be written; it only saves time
 
 
 def curvature(objective: Objective, words: int = _WORDS, draws: int = _DRAWS) -> np.ndarray:
@@ -170,7 +155,7 @@ def curvature(objective: Objective, words: int = _WORDS, draws: int = _DRAWS) ->
     chosen = random.Random(0).sample(known, min(words, len(known)))
 
     def squares(tokens: list[int]) -> Tensor:
-        batch = _batch(lm, [[token] for token in tokens], seed=0)
+        batch = Batch.of(lm, [[token] for token in tokens], seed=0)
         vectors = baseline(lm, batch.pieces, "avg").requires_grad_()
         states = objective.states(vectors, batch.keys, context=0).float()
         states = states / objective.units(states.detach())
@@ -189,8 +174,3 @@ def curvature(objective: Objective, words: int = _WORDS, draws: int = _DRAWS) ->
             total += found
             bar.advance(len(part))
     return (2 * total / (len(chosen) * draws)).float().numpy()
-
-
-def _batch(lm: LanguageModel, pieces: Sequence[Sequence[int]], seed: int) -> Batch:
-    keys = [word_key(word, seed) for word in pieces]
-    return Batch(torch.tensor(pieces, device=lm.device), torch.tensor(keys, device=lm.device))

@@ -17,6 +17,7 @@ from rarewords.errors import InputError
 from rarewords.files import write_json
 from rarewords.lm import LanguageModel
 from rarewords.ota.contexts import draw, word_key
+from rarewords.ota.objective import Batch
 from rarewords.ota.settings import OtaSettings
 from rarewords.ota.solver import Approximator
 from rarewords.paper import published
@@ -59,9 +60,9 @@ def measure(lm: LanguageModel, words: Sequence[str], settings: OtaSettings, *, l
         if step in marks:
             rows.append(1 - torch.nn.functional.cosine_similarity(vectors, own))
 
-    approximator = Approximator(lm, settings)
+    batch = Batch.of(lm, [[token] for token in ids], settings.seed)
     with progress(label, total=settings.steps, unit="steps") as bar:
-        approximator.solve(approximator.batch([[token] for token in ids]), watch, start)
+        Approximator(lm, settings).solve(batch, watch, start)
     return torch.stack(rows).cpu().numpy()
 
 
