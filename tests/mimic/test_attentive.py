@@ -157,12 +157,12 @@ def test_without_form_a_word_without_contexts_gets_the_zero_vector(lm, store):
 
 def test_ngrams_are_counted_over_all_frequent_words_of_the_text(lm, store):
     settings = preset("am", context=False, min_count=5, epochs=1, copies_max=1)
-    mimic = AttentiveMimicking.fit(lm, store, None, settings, contexts=1)
     frequent, _ = store.counts(5)
+    mimic = AttentiveMimicking.fit(lm, store, None, settings, prepared=PreparedContexts(store, frequent, 1))
     learned = [word for word in frequent if word in lm.whole_words]
-    assert mimic.table.known == NgramTable.from_words(frequent, threshold=4).known
+    assert mimic.table.known == NgramTable.from_words(frequent, settings).known
     # Words of several pieces have no target here; they are not learned, but counted.
-    assert len(mimic.table) > len(NgramTable.from_words(learned, threshold=4))
+    assert len(mimic.table) > len(NgramTable.from_words(learned, settings))
 
 
 def test_frequent_words_mimic_their_embedding_or_their_approximation(lm, store, monkeypatch):
@@ -180,7 +180,8 @@ def test_frequent_words_mimic_their_embedding_or_their_approximation(lm, store, 
 
     monkeypatch.setattr(attentive, "train", watch)
     settings = preset("am", context=False, min_count=least, epochs=1)
-    AttentiveMimicking.fit(lm, store, WordVectors([often, seldom], matrix), settings, contexts=1)
+    prepared = PreparedContexts(store, store.counts(least)[0], 1)
+    AttentiveMimicking.fit(lm, store, WordVectors([often, seldom], matrix), settings, prepared=prepared)
     targets, learned = seen[0].targets, [word for word in store.counts(least)[0] if word in lm.whole_words]
     assert seen[0].counts.min() >= least
     assert len(targets) == len(learned) + 1  # of the two approximated words, the frequent one

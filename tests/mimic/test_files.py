@@ -59,13 +59,13 @@ def test_sentences_say_what_an_invented_word_means(lm, mimic):
 def test_a_folder_of_another_format_or_model_is_refused(lm, mimic, tmp_path):
     assert (mimic.settings.punctuation, mimic.settings.scale) == (True, 1.4)
     assert len(mimic.history) == mimic.settings.epochs
-    with pytest.raises(InputError, match="is not a mimic model; make one"):
+    with pytest.raises(InputError, match="is not a mimic model of this version; make one"):
         AttentiveMimicking.from_pretrained(tmp_path, lm)
     mimic.save_pretrained(tmp_path / "new")
     config = json.loads((tmp_path / "new" / "config.json").read_text())
     for changes, message in (
         ({"format": "rarewords.mimic/1"}, "not a mimic model of this version"),
-        ({"fingerprint": "0123"}, "was trained for the model default, not for default"),
+        ({"fingerprint": "0123"}, "was made for another model, default"),
     ):
         (tmp_path / "new" / "config.json").write_text(json.dumps({**config, **changes}))
         with pytest.raises(InputError, match=message):

@@ -45,7 +45,7 @@ def first(lm, word, vector, count=5):
 
 def test_the_bundled_learner_is_the_bundled_models(learner):
     assert learner.transform is not None
-    assert learner.fitted.words > 1000
+    assert learner.fitted["words"] > 1000
     model, tokenizer = small_model("bert")
     assert WordLearner.for_model(LanguageModel(model, tokenizer, name="other")).transform is None
 
@@ -123,8 +123,8 @@ def test_fitting_brings_readings_nearer_to_embeddings(lm, store, tmp_path):
         "stages": Stages(tmp_path / "kept"),
     }
     fitted = WordLearner.fit(lm, store, **how)
-    assert fitted.fitted.words == 60
-    assert fitted.fitted.held_out_cosine > 0.1
+    assert fitted.fitted["words"] == 60
+    assert fitted.fitted["held_out_cosine"] > 0.1
     (kept,) = (tmp_path / "kept").iterdir()
     read = kept.stat().st_mtime_ns
     assert torch.equal(WordLearner.fit(lm, store, **how).transform, fitted.transform)
@@ -135,7 +135,7 @@ def test_fitting_brings_readings_nearer_to_embeddings(lm, store, tmp_path):
     assert loaded.fitted == fitted.fitted
     config = json.loads((tmp_path / "learner" / "config.json").read_text())
     (tmp_path / "learner" / "config.json").write_text(json.dumps({**config, "fingerprint": "0"}))
-    with pytest.raises(InputError, match="was fitted for the model"):
+    with pytest.raises(InputError, match="was made for another model"):
         WordLearner.from_pretrained(tmp_path / "learner", lm)
     with pytest.raises(InputError, match="is not a learner"):
         WordLearner.from_pretrained(tmp_path, lm)

@@ -51,7 +51,9 @@ def example():
 
 def model_of(**changes):
     torch.manual_seed(2)
-    model = FormContextModel(MimicSettings(**changes), dim=DIM, ngrams=len(NgramTable.from_words(VOCABULARY)))
+    model = FormContextModel(
+        MimicSettings(**changes), dim=DIM, ngrams=len(NgramTable.from_words(VOCABULARY, preset("am")))
+    )
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.7)
     return model.double()
@@ -65,7 +67,7 @@ def batch_of(known, examples=EXAMPLES):
         readers.append(Reader(PreparedContexts(source, [word]), [word], known))
     counts = np.array([int(reader.starts[-1]) for reader in readers])
     readings = torch.cat([reader.read(torch.arange(int(reader.starts[-1]))) for reader in readers])
-    bags = NgramTable.from_words(VOCABULARY).bags(list(examples))
+    bags = NgramTable.from_words(VOCABULARY, preset("am")).bags(list(examples))
     grams, starts = torch.from_numpy(bags.numbers), torch.from_numpy(bags.starts[:-1])
     return WordBatch(
         grams, starts, torch.ones(len(counts), dtype=torch.bool), readings, torch.from_numpy(counts)

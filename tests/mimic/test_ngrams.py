@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from rarewords import InputError
 from rarewords.corpus.columns import offsets
 from rarewords.mimic.ngrams import Bags, NgramTable, ngrams
+from rarewords.mimic.settings import preset
 from tests.mimic import literal
 
 
@@ -27,13 +28,13 @@ def test_the_papers_ngrams_have_3_to_5_characters():
 
 def test_the_table_keeps_ngrams_that_four_words_contain_and_knows_the_rest_as_one():
     words = ["cats", "cat", "catcatcat", "rats"]
-    assert NgramTable.from_words(words).known == []  # three words contain "cat", however often
-    table = NgramTable.from_words([*words, "concat"])
+    assert NgramTable.from_words(words, preset("am")).known == []  # three words contain "cat", however often
+    table = NgramTable.from_words([*words, "concat"], preset("am"))
     assert table.known == ["cat"]
     assert len(table) == 2
     assert table.bags(["cat", "x"]).numbers.tolist() == [0, 1, 0, 0, 0, 0, 0]
     assert table.bags(["cat", "x"]).starts.tolist() == [0, 6, 7]
-    limited = NgramTable.from_words(words, threshold=1, limit=3)
+    limited = NgramTable.from_words(words, preset("am", ngram_threshold=1, ngram_limit=3))
     assert limited.known == ["^ca", "^cat", "cat"]  # three words each
     with pytest.raises(InputError, match="lists an n-gram twice"):
         NgramTable(["cat", "cat"])

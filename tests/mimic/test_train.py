@@ -39,7 +39,7 @@ def data_of(sizes, counts):
     store = EverySentence(sizes)
     known = ContextEmbeddings(store.tokens, torch.randn(len(store.tokens), DIM))
     reader = Reader(PreparedContexts(store, WORDS), WORDS, known)
-    grams = NgramTable.from_words(WORDS, threshold=1).bags(WORDS)
+    grams = NgramTable.from_words(WORDS, preset("am", ngram_threshold=1)).bags(WORDS)
     return TrainingWords(np.array(counts), torch.randn(len(WORDS), DIM), grams, reader), store
 
 

@@ -24,7 +24,6 @@ def test_the_presets():
         ({"layers": ()}, "layers must name"),
         ({"layers": (1, -1)}, "layers must name"),
         ({"layers": ("one",)}, "layers must name"),
-        ({"speed": 3}, "speed is not a setting"),
     ],
 )
 def test_wrong_settings_are_refused(changes, part):

@@ -32,7 +32,7 @@ def store(tmp_path):
 def test_the_bundled_model_has_a_learner_and_nothing_is_fitted(lm, store):
     learner, name = open_learner(lm, None, store)
     assert name == "default"
-    assert learner.fitted is not None
+    assert learner.fitted
     assert fitting_passes(lm, store) == 0
 
 
@@ -43,7 +43,7 @@ def test_a_learner_is_fitted_on_the_text_and_found_the_next_time(lm, store, monk
     assert fitting_passes(lm, store) == 40 * learners.FITTED_CONTEXTS
     learner, name = open_learner(lm, None, store)
     assert name.startswith("fitted on the text: 40 known words, held-out cosine ")
-    assert learner.fitted.words == 40
+    assert learner.fitted["words"] == 40
     assert set(words[0]["leave_out"]) == {entry.word.text for entry in Dataset.load()}
     again, _ = open_learner(lm, None, store)
     assert torch.equal(again.transform, learner.transform)

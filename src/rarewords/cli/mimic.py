@@ -53,10 +53,9 @@ def fit(
         lm, store, chosen, contexts=contexts, min_count=min_count, seed=seed, stages=_readings_beside(corpus)
     )
     learner.save_pretrained(out)
-    fitted = learner.fitted
-    assert fitted is not None
-    line = f"{out}: fitted on {fitted.words:,} words, held-out cosine {fitted.held_out_cosine:.3f}"
-    options.show(as_json, {"folder": str(out), **vars(fitted)}, line)
+    words, cosine = learner.fitted["words"], learner.fitted["held_out_cosine"]
+    line = f"{out}: fitted on {words:,} words, held-out cosine {cosine:.3f}"
+    options.show(as_json, {"folder": str(out), **learner.fitted}, line)
 
 
 @app.command()

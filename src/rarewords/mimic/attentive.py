@@ -11,7 +11,6 @@ from typing import Self
 import numpy as np
 import torch
 from safetensors.torch import save_file
-from torch import Tensor
 
 from rarewords.corpus.characters import fold
 from rarewords.corpus.columns import ragged
@@ -23,13 +22,14 @@ from rarewords.files import read_text, understood, whole_folder, write_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.batches import ContextEmbeddings, PreparedContexts, Reader, Sentences
 from rarewords.mimic.evidence import Inferred, InferredWords
-from rarewords.mimic.model import FormContextModel, Mimicked, WordBatch
+from rarewords.mimic.model import FormContextModel, WordBatch
 from rarewords.mimic.ngrams import UNKNOWN, NgramTable
 from rarewords.mimic.readings import KnownWords
 from rarewords.mimic.settings import MIMIC_FORMAT, MimicSettings, preset, read_config
 from rarewords.mimic.train import EpochReport, TrainingWords, train
 from rarewords.models import load_packed
 from rarewords.progress import progress
+from rarewords.settings import checked_settings
 from rarewords.stages import key_of
 from rarewords.vectors import WordVectors
 
@@ -60,7 +60,6 @@ class AttentiveMimicking:
         settings: MimicSettings | None = None,
         *,
         work: Path | None = None,
-        contexts: int | None = None,
         prepared: PreparedContexts | None = None,
         after_epoch: Callable[[EpochReport, "AttentiveMimicking"], None] | None = None,
     ) -> Self:
@@ -69,7 +68,6 @@ class AttentiveMimicking:
         :param targets: vectors of words of several pieces, from one-token approximation; without them only
             words of one piece are learned.
         :param work: a folder for checkpoints; an interrupted training with the same inputs resumes from it.
-        :param contexts: read at most N contexts per word from the store.
         :param prepared: contexts already read from the store, for several trainings on the same text.
         """
         settings = settings or preset("am+context")
@@ -85,15 +83,9 @@ class AttentiveMimicking:
                 f"only {len(chosen)} of the {len(frequent)} words of {store.path} with a count of at least "
                 f"{settings.min_count} have a vector to mimic; use a larger corpus or a lower min_count"
             )
-        table = NgramTable.from_words(
-            frequent,
-            shortest=settings.ngram_min,
-            longest=settings.ngram_max,
-            threshold=settings.ngram_threshold,
-            limit=settings.ngram_limit,
-        )
+        table = NgramTable.from_words(frequent, settings)
         words = [frequent[place] for place in chosen]
-        prepared = prepared or PreparedContexts(store, words, contexts)
+        prepared = prepared or PreparedContexts(store, words)
         vectors = known.matrix[torch.from_numpy(rows[chosen]).to(lm.device)]
         data = TrainingWords(counts[chosen], vectors, table.bags(words), Reader(prepared, words, known))
         made_from = [lm.fingerprint, store.key, prepared.limit, None if targets is None else targets.key]
@@ -114,18 +106,16 @@ class AttentiveMimicking:
         The sentences are read as :meth:`infer_words` reads them from a store: a sentence given twice counts
         once, and its weight is divided.
         """
-        folded = self._folded(word)
         given = Counter(contexts)
-        prepared = PreparedContexts(Sentences(list(given), lower_case=self.lm.lower_case), [folded])
-        reader = Reader(prepared, [folded], self._known)
-        refused = self._refusal(folded, int(reader.starts[-1]))
-        if refused:
-            raise InputError(f"{word!r}: {refused}")
-        mimicked = self._mimic([folded], reader, np.array([0]))
-        weights = np.bincount(reader.sentence, mimicked.weights.cpu().numpy(), minlength=len(given))
-        weight_of = {text: weight / given[text] for text, weight in zip(given, weights.tolist(), strict=True)}
-        share, vector = float(mimicked.context_share[0]), self._placed(mimicked.vectors)[0]
-        return Inferred(word, vector, share, tuple(weight_of[text] for text in contexts))
+        source = Sentences(list(given), lower_case=self.lm.lower_case)
+        reader = Reader(PreparedContexts(source, [word]), [word], self._known)
+        made, weights = self._infer([word], reader)
+        if made.refused:
+            raise InputError(f"{word!r}: {made.refused[word]}")
+        summed = np.bincount(reader.sentence, weights, minlength=len(given)).tolist()
+        weight_of = {text: weight / given[text] for text, weight in zip(given, summed, strict=True)}
+        share, weights_given = float(made.context_share[0]), tuple(weight_of[text] for text in contexts)
+        return Inferred(word, made.vectors.matrix[0], share, weights_given)
 
     @one_thread()
     def infer_words(
@@ -138,24 +128,8 @@ class AttentiveMimicking:
     ) -> InferredWords:
         """The vectors of many words from their spelling and at most ``contexts`` contexts per word."""
         words = list(dict.fromkeys(words))
-        reader = Reader(prepared or PreparedContexts(store, words, contexts), words, self._known)
-        folded = [self._folded(word) for word in words]
-        counts = np.diff(reader.starts)
-        reasons = [self._refusal(word, int(count)) for word, count in zip(folded, counts, strict=True)]
-        kept = np.array([row for row, reason in enumerate(reasons) if not reason], dtype=np.int64)
-        matrix, shares = [np.zeros((0, self.lm.dim), np.float32)], [np.zeros(0, np.float32)]
-        with progress("Inferring", total=len(kept), unit="words") as bar:
-            for first in range(0, len(kept), _WORDS_PER_BATCH):
-                rows = kept[first : first + _WORDS_PER_BATCH]
-                mimicked = self._mimic([folded[row] for row in rows], reader, rows)
-                matrix.append(self._placed(mimicked.vectors))
-                shares.append(mimicked.context_share.cpu().numpy())
-                bar.advance(len(rows))
-        made = {"method": "mimic", "model": self.lm.name, "fingerprint": self.lm.fingerprint}
-        settings = {**made, "mimic": asdict(self.settings)}
-        vectors = WordVectors([words[row] for row in kept], np.concatenate(matrix), settings)
-        refused = {word: reason for word, reason in zip(words, reasons, strict=True) if reason}
-        return InferredWords(vectors, np.concatenate(shares), counts[kept], refused)
+        prepared = prepared or PreparedContexts(store, words, contexts)
+        return self._infer(words, Reader(prepared, words, self._known))[0]
 
     @cached_property
     def key(self) -> str:
@@ -189,12 +163,9 @@ class AttentiveMimicking:
         """Load a folder that :meth:`save_pretrained` wrote, for the language model it was trained for."""
         folder = Path(folder)
         with understood(folder, "train it again with rarewords mimic train"):
-            config, settings = read_config(folder)
-            if config["dim"] != lm.dim or config["fingerprint"] != lm.fingerprint:
-                raise InputError(
-                    f"{folder} was trained for the model {config['model']}, not for {lm.name}; "
-                    "train one for this model with rarewords mimic train"
-                )
+            config = read_config(folder, MIMIC_FORMAT, lm.fingerprint)
+            values = checked_settings(MimicSettings, config["settings"], folder / "config.json")
+            settings = MimicSettings(**values)
             tensors, targets = load_packed(folder / "model.safetensors"), None
             if "targets" in tensors:
                 made_for = {"fingerprint": lm.fingerprint}
@@ -210,24 +181,34 @@ class AttentiveMimicking:
     def _known(self) -> ContextEmbeddings:
         return ContextEmbeddings.of(self.lm, self.targets, punctuation=self.settings.punctuation)
 
-    def _folded(self, word: str) -> str:
-        return fold(word) if self.lm.lower_case else word
-
     @torch.no_grad()
-    def _mimic(self, words: Sequence[str], reader: Reader, rows: np.ndarray) -> Mimicked:
-        """Mimic words; ``rows`` says which words of the reader they are."""
-        counts = np.diff(reader.starts)[rows]
-        contexts = torch.from_numpy(ragged(reader.starts[rows], counts)).to(reader.device)
-        has_form = np.ones(len(words), dtype=np.bool_)
-        batch = WordBatch.of(self.table.bags(words), has_form, reader, contexts, counts)
-        return self.model(batch)  # type: ignore[no-any-return]
-
-    def _placed(self, vectors: Tensor) -> np.ndarray:
-        """Vectors at the length that ``scale`` asks for. *Shape:* (words, dim)"""
+    def _infer(self, words: Sequence[str], reader: Reader) -> tuple[InferredWords, np.ndarray]:
+        """The vectors of words with the contexts of a reader, and the weight of each context."""
+        folded, counts = (
+            [fold(word) if self.lm.lower_case else word for word in words],
+            np.diff(reader.starts),
+        )
+        reasons = [self._refusal(word, int(count)) for word, count in zip(folded, counts, strict=True)]
+        kept = np.array([row for row, reason in enumerate(reasons) if not reason], dtype=np.int64)
+        vectors, shares, weights = torch.zeros(0, self.lm.dim), torch.zeros(0), torch.zeros(0)
+        with progress("Inferring", total=len(kept), unit="words") as bar:
+            for first in range(0, len(kept), _WORDS_PER_BATCH):
+                rows = kept[first : first + _WORDS_PER_BATCH]
+                contexts = torch.from_numpy(ragged(reader.starts[rows], counts[rows])).to(reader.device)
+                grams, has_form = self.table.bags([folded[row] for row in rows]), np.ones(len(rows), np.bool_)
+                made = self.model(WordBatch.of(grams, has_form, reader, contexts, counts[rows]))
+                vectors = torch.cat([vectors, made.vectors.cpu()])
+                shares = torch.cat([shares, made.context_share.cpu()])
+                weights = torch.cat([weights, made.weights.cpu()])
+                bar.advance(len(rows))
         if self.settings.scale:
             known = KnownWords.of(self.lm)
-            vectors = known.at(known.directions(vectors), self.settings.scale)
-        return vectors.cpu().numpy()
+            vectors = known.at(known.directions(vectors), self.settings.scale).cpu()
+        about = {"method": "mimic", "model": self.lm.name, "fingerprint": self.lm.fingerprint}
+        settings = {**about, "mimic": asdict(self.settings)}
+        found = WordVectors([words[row] for row in kept], vectors.numpy(), settings)
+        refused = {word: reason for word, reason in zip(words, reasons, strict=True) if reason}
+        return InferredWords(found, shares.numpy(), counts[kept], refused), weights.numpy()
 
     def _refusal(self, word: str, contexts: int) -> str:
         """Why a word gets no vector; empty if it gets one."""

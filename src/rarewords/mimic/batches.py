@@ -34,11 +34,11 @@ class Sentences:
         self.settings = CorpusSettings(lower_case=lower_case)
 
     def references(
-        self, words: Sequence[str], contexts: int | None = None
+        self, words: Sequence[str], _: int | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Every occurrence of the word; a sentence without it is refused."""
-        (word,), found = words, []
-        for line, text in enumerate(self._texts[:contexts]):
+        (word,), found = [ch.fold(word) if self.settings.lower_case else word for word in words], []
+        for line, text in enumerate(self._texts):
             tokens = words_of(text, lower_case=self.settings.lower_case)
             if word not in tokens:
                 raise InputError(f"the context {text[:60]!r} does not contain the word {word!r}")

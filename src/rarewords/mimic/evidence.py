@@ -43,18 +43,6 @@ class InferredWords:
     refused: dict[str, str]
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """How a matrix was fitted: on how many words, with at most how many contexts per word, how well."""
-
-    words: int
-    held_out_cosine: float
-    penalty: float
-    contexts: int
-    min_count: int
-    seed: int
-
-
 def ridge(inputs: Tensor, targets: Tensor) -> tuple[Tensor, float, float]:
     """The matrix A with the least ``|inputs A - targets|² + penalty |A - c I|²``, held-out cosine, penalty.
 

@@ -14,7 +14,7 @@ Without a fitted matrix A is the identity: nothing is trained, and any masked la
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -28,12 +28,12 @@ from torch import Tensor
 from rarewords.corpus.store import Store
 from rarewords.engine import Engine, one_thread
 from rarewords.errors import InputError
-from rarewords.files import read_json, understood, whole_folder, write_json
+from rarewords.files import understood, whole_folder, write_json
 from rarewords.lm import LanguageModel
-from rarewords.mimic.evidence import Fitted, Inferred, InferredWords, ridge
+from rarewords.mimic.evidence import Inferred, InferredWords, ridge
 from rarewords.mimic.masked import contexts_of_sentences
 from rarewords.mimic.readings import KnownWords, pool, read, read_store, shares
-from rarewords.mimic.settings import LEARNER_FORMAT, LearnerSettings, bundled_learner, is_learner
+from rarewords.mimic.settings import LEARNER_FORMAT, LearnerSettings, bundled_learner, read_config
 from rarewords.mimic.spelling import Spelling
 from rarewords.ota.approximate import approximate, condense
 from rarewords.stages import Stages, key_of
@@ -57,13 +57,13 @@ class WordLearner:
     """Learns words from sentences with a language model and nothing else.
 
     :param transform: the matrix A. *Shape:* (dim, dim)
-    :param fitted: how A was fitted.
+    :param fitted: how A was fitted: on how many ``words``, its ``held_out_cosine``, and more.
     """
 
     lm: LanguageModel
     settings: LearnerSettings = field(default_factory=LearnerSettings)
     transform: Tensor | None = None
-    fitted: Fitted | None = field(default=None, kw_only=True)
+    fitted: Mapping[str, Any] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without what it keeps on the side."""
@@ -79,20 +79,11 @@ class WordLearner:
     def from_pretrained(cls, folder: str | Path, lm: LanguageModel) -> Self:
         """Load a folder written by :meth:`save_pretrained`, for the language model it was fitted for."""
         folder = Path(folder)
-        if not is_learner(folder):
-            raise InputError(f"{folder} is not a learner; make one with rarewords mimic fit")
         with understood(folder, "fit it again with rarewords mimic fit"):
-            config = read_json(folder / "config.json")
-            if config["fingerprint"] != lm.fingerprint:
-                raise InputError(
-                    f"{folder} was fitted for the model {config['model']}, not for {lm.name}; fit one for it "
-                    "with rarewords mimic fit"
-                )
+            config = read_config(folder, LEARNER_FORMAT, lm.fingerprint)
             transform = load_file(folder / "model.safetensors").get("transform")
-            names = {one.name for one in fields(Fitted)}  # earlier versions wrote more
-            about = {name: value for name, value in config["fitted"].items() if name in names}
             settings = LearnerSettings.from_dict(config["settings"], folder / "config.json")
-            return cls(lm, settings, transform, fitted=Fitted(**about) if about else None)
+            return cls(lm, settings, transform, config["fitted"])
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the learner as a folder. The matrix is stored in half precision, which is exact enough."""
@@ -158,7 +149,7 @@ class WordLearner:
         """
         words = list(dict.fromkeys(words))
         how = self.settings.reading, contexts or self.settings.contexts, self._length
-        reading, counts = read_store(self.lm, words, store, *how, stages, engine)
+        reading, counts = read_store(self.lm, words, store, how, stages, engine)
         vectors, share = (one.cpu().numpy() for one in self.vectors(words, reading, counts, engine))
         good = np.isfinite(share)
         refused = {word: _NOTHING for word, yes in zip(words, good, strict=True) if not yes}
@@ -202,10 +193,11 @@ class WordLearner:
         drawn = np.random.default_rng(seed).permutation(len(usable))[:words]
         chosen = [usable[at] for at in sorted(drawn.tolist())]
         learner = cls(lm, settings or LearnerSettings())
-        reading, _ = read_store(lm, chosen, store, "forbidden", contexts, learner._length, stages)
+        reading, _ = read_store(lm, chosen, store, ("forbidden", contexts, learner._length), stages)
         own, mean = [lm.whole_words[word] for word in chosen], learner.known.mean
         transform, cosine, penalty = ridge(reading - mean, lm.embeddings[own].float() - mean)
-        fitted = Fitted(len(chosen), cosine, penalty, contexts, min_count, seed)
+        asked = {"contexts": contexts, "min_count": min_count, "seed": seed}
+        fitted = {"words": len(chosen), "held_out_cosine": cosine, "penalty": penalty, **asked}
         return replace(learner, transform=transform, fitted=fitted)
 
     def vectors(
@@ -247,8 +239,8 @@ class WordLearner:
 
     @property
     def _about(self) -> dict[str, Any]:
-        fitted = asdict(self.fitted) if self.fitted else {}
-        return {"model": Path(self.lm.name).name, "fingerprint": self.lm.fingerprint, "fitted": fitted}
+        about = {"model": Path(self.lm.name).name, "fingerprint": self.lm.fingerprint}
+        return {**about, "fitted": dict(self.fitted)}
 
     def _approximated(self, words: Sequence[str], rows: np.ndarray, engine: Engine | None) -> Tensor:
         """One-token approximations in some rows; the mean embedding in others, and for unknown characters.

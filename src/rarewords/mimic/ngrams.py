@@ -9,6 +9,7 @@ import numpy as np
 
 from rarewords.corpus.columns import offsets, ragged
 from rarewords.errors import InputError
+from rarewords.mimic.settings import MimicSettings
 
 START, END = "^", "$"
 UNKNOWN = 0
@@ -48,13 +49,12 @@ class NgramTable:
             raise InputError("the table of n-grams lists an n-gram twice; the mimic model is damaged")
 
     @classmethod
-    def from_words(
-        cls, words: Iterable[str], *, shortest: int = 3, longest: int = 5, threshold: int = 4, limit: int = 0
-    ) -> Self:
-        """Keep n-grams that at least ``threshold`` words contain; the ``limit`` most common, 0 for all."""
+    def from_words(cls, words: Iterable[str], settings: MimicSettings) -> Self:
+        """Keep n-grams that enough words contain; if there is a limit, the most common of them."""
+        shortest, longest = settings.ngram_min, settings.ngram_max
         counts = Counter(gram for word in words for gram in set(ngrams(word, shortest, longest)))
-        kept = [(-count, gram) for gram, count in counts.items() if count >= threshold]
-        return cls([gram for _, gram in sorted(kept)[: limit or None]], shortest, longest)
+        kept = [(-count, gram) for gram, count in counts.items() if count >= settings.ngram_threshold]
+        return cls([gram for _, gram in sorted(kept)[: settings.ngram_limit or None]], shortest, longest)
 
     def __len__(self) -> int:
         """The number of embeddings, including the unknown one."""

@@ -174,19 +174,17 @@ def read_store(
     lm: LanguageModel,
     words: Sequence[str],
     store: Store,
-    reading: str,
-    contexts: int,
-    length: int,
+    how: tuple[str, int, int],
     stages: Stages | None = None,
     engine: Engine | None = None,
 ) -> tuple[Tensor, np.ndarray]:
     """The mean reading of words in a store, and their numbers of contexts. *Shapes:* (words, dim), (words,)
 
-    :param contexts: read at most this many per word, each cut to ``length`` tokens.
+    :param how: the kind of reading, how many contexts of a word at most, and to how many tokens each is cut.
     """
     size = _WORDS_AT_ONCE if engine or lm.device.type == "cpu" else _WORDS_AT_ONCE_ON_GPU
     chunks = [list(words[at : at + size]) for at in range(0, max(1, len(words)), size)]
-    task = partial(_read_chunk, lm, store, reading, contexts, length, stages)
+    task, (_, contexts, _) = partial(_read_chunk, lm, store, how, stages), how
     parts: dict[int, tuple[np.ndarray, np.ndarray]] = {}
     with progress("Reading", len(words), "words", passes=len(words) * contexts) as bar:
         for number, part in (engine or LocalEngine(1)).map(task, chunks):
@@ -197,21 +195,17 @@ def read_store(
 
 
 def _read_chunk(
-    lm: LanguageModel,
-    store: Store,
-    reading: str,
-    contexts: int,
-    length: int,
-    stages: Stages | None,
-    words: list[str],
+    lm: LanguageModel, store: Store, how: tuple[str, int, int], stages: Stages | None, words: list[str]
 ) -> tuple[np.ndarray, np.ndarray]:
+    reading, contexts, length = how
+
     def make() -> dict[str, np.ndarray]:
         known = KnownWords.of(lm)
         masked = contexts_of_words(lm.tokens, store, words, contexts=contexts, length=length)
         pooled = pool(read(lm, known, masked, reading), masked.counts, known.mean)
         return {"reading": pooled.cpu().numpy(), "counts": masked.counts}
 
-    key = key_of(lm.fingerprint, store.key, reading, contexts, length, words)
+    key = key_of(lm.fingerprint, store.key, *how, words)
     found = make() if stages is None else stages.arrays("readings", key, make)
     return found["reading"], found["counts"]
 

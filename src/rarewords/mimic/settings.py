@@ -11,6 +11,10 @@ from rarewords.files import read_json
 from rarewords.settings import bounded, check_bounds, checked_settings
 
 LEARNER_FORMAT, MIMIC_FORMAT = "rarewords.learner/1", "rarewords.mimic/2"
+_MADE_BY = {
+    LEARNER_FORMAT: ("a learner", "rarewords mimic fit"),
+    MIMIC_FORMAT: ("a mimic model", "rarewords mimic train"),
+}
 Reading = Literal["masked", "shown", "both"]
 # Settings of learners of earlier versions, with the value that changes nothing now.
 _REMOVED = {"attention": 0.0, "condense": 0, "matrix": 1.0, "pieces": 0.0, "pieces_alone": 0.5, "scale": 1.0}
@@ -123,15 +127,16 @@ def is_learner(folder: str | Path) -> bool:
     return isinstance(config, dict) and config.get("format") == LEARNER_FORMAT
 
 
-def read_config(folder: Path) -> tuple[dict[str, Any], MimicSettings]:
-    """The config of a mimic model and its settings."""
-    if not (folder / "config.json").is_file():
-        raise InputError(f"{folder} is not a mimic model; make one with rarewords mimic train")
-    config = read_json(folder / "config.json")
-    if not isinstance(config, dict) or config.get("format") != MIMIC_FORMAT:
-        raise InputError(f"{folder} is not a mimic model of this version; train it again")
-    values = checked_settings(MimicSettings, config["settings"], folder / "config.json")
-    return config, MimicSettings(**values)
+def read_config(folder: Path, expected: str, fingerprint: str) -> dict[str, Any]:
+    """The config of a folder of the expected format, made for the language model of this fingerprint."""
+    what, command = _MADE_BY[expected]
+    path = folder / "config.json"
+    config = read_json(path) if path.is_file() else None
+    if not isinstance(config, dict) or config.get("format") != expected:
+        raise InputError(f"{folder} is not {what} of this version; make one with {command}")
+    if config["fingerprint"] != fingerprint:
+        raise InputError(f"{folder} was made for another model, {config['model']}; make one with {command}")
+    return config
 
 
 def bundled_learner(fingerprint: str) -> Path | None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 
 import numpy as np
 import torch
@@ -63,17 +64,16 @@ def approximate(
     settings = settings or OtaSettings()
     pieces_of, refused = _usable(lm, words, settings.frame if method == "ota" else "static", keep_single)
     pieces, resumed = list(pieces_of.values()), 0
-    recipe: dict[str, object] = {"fingerprint": lm.fingerprint, "method": method}
     matrix = np.zeros((len(pieces), lm.dim), np.float32)
     for rows in batches(lm, pieces):
         own = torch.tensor([pieces[row] for row in rows], device=lm.device)
         matrix[rows] = baseline(lm, own, "avg" if method == "ota" else method).cpu().numpy()
     if method == "ota":
-        recipe["ota"] = settings.to_dict()
         several = [row for row, own in enumerate(pieces) if len(own) > 1]  # the others have a vector now
         chosen = [pieces[row] for row in several]
-        matrix[several], resumed = _search(lm, chosen, settings, stages=stages, recipe=recipe, engine=engine)
-    return Approximation(WordVectors(pieces_of, matrix, {"model": lm.name, **recipe}), refused, resumed)
+        matrix[several], resumed = _search(lm, chosen, settings, stages=stages, engine=engine)
+    about = {"model": lm.name, **_recipe(lm, method, settings)}
+    return Approximation(WordVectors(pieces_of, matrix, about), refused, resumed)
 
 
 def condense(
@@ -104,13 +104,11 @@ def batches(lm: LanguageModel, pieces: Sequence[Sequence[int]]) -> list[list[int
 
     Long words come first: if memory does not suffice, that shows at once.
     """
-    by_length: dict[int, list[int]] = {}
-    for row, word in enumerate(pieces):
-        by_length.setdefault(len(word), []).append(row)
-    result = []
-    for length in sorted(by_length, reverse=True):
+    result: list[list[int]] = []
+    long_first = sorted(range(len(pieces)), key=lambda row: -len(pieces[row]))
+    for length, same in groupby(long_first, key=lambda row: len(pieces[row])):
         size = _WORDS_PER_BATCH if lm.device.type == "cpu" else max(1, _TOKENS_PER_BATCH // (length + 8))
-        rows = by_length[length]
+        rows = list(same)
         result += [rows[at : at + size] for at in range(0, len(rows), size)]
     return result
 
@@ -122,18 +120,16 @@ def _search(
     behind: np.ndarray | None = None,
     *,
     stages: Stages | None = None,
-    recipe: object = None,
     engine: Engine | None = None,
 ) -> tuple[np.ndarray, int]:
     """The vectors of words, and how many an earlier run had made. *Shape:* (words, dim)
 
     :param behind: the vectors to condense with the words, if any. *Shape:* (words, dim)
-    :param recipe: what the vectors depend on besides the pieces.
     """
     rows = batches(lm, pieces)
     parts = [([pieces[row] for row in part], None if behind is None else behind[part]) for part in rows]
     curvature = kept_curvature(lm, settings) if settings.newton and parts else None
-    task = partial(_solved, Approximator(lm, settings, curvature=curvature), stages, recipe)
+    task = partial(_solved, Approximator(lm, settings, curvature=curvature), stages)
     done = engine.map(task, parts) if engine else enumerate(in_threads(task, parts, lm.device.type))
     matrix, resumed = np.zeros((len(pieces), lm.dim), np.float32), 0
     with progress("Approximating", total=len(pieces), unit="words") as bar:
@@ -147,22 +143,27 @@ def _search(
 
 
 def _solved(
-    approximator: Approximator,
-    stages: Stages | None,
-    recipe: object,
-    part: tuple[list[list[int]], np.ndarray | None],
+    approximator: Approximator, stages: Stages | None, part: tuple[list[list[int]], np.ndarray | None]
 ) -> tuple[np.ndarray, bool]:
     """The vectors of a batch, and whether an earlier run made them. *Shape:* (words, dim)"""
-    (pieces, behind), made = part, False
+    lm, settings, (pieces, behind), made = approximator.lm, approximator.settings, part, False
 
     def make() -> dict[str, np.ndarray]:
         nonlocal made
         made = True
-        batch = Batch.of(approximator.lm, pieces, approximator.settings.seed, behind)
+        batch = Batch.of(lm, pieces, settings.seed, behind)
         return {"vectors": approximator.solve(batch).cpu().numpy()}
 
-    found = make() if stages is None else stages.arrays("ota", key_of(recipe, pieces), make)
-    return found["vectors"], not made
+    if stages is None:
+        return make()["vectors"], False
+    key = key_of(_recipe(lm, "ota", settings), pieces)
+    return stages.arrays("ota", key, make)["vectors"], not made
+
+
+def _recipe(lm: LanguageModel, method: str, settings: OtaSettings) -> dict[str, object]:
+    """What vectors depend on besides the pieces."""
+    used = {"ota": settings.to_dict()} if method == "ota" else {}
+    return {"fingerprint": lm.fingerprint, "method": method, **used}
 
 
 def _usable(

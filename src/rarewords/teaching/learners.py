@@ -165,9 +165,8 @@ def _fitted_on(store: Store, lm: LanguageModel) -> tuple[Learner, str]:
 
     folder = Stages(cache_folder() / "learners").folder(_TITLE, _recipe(lm, store), make)
     learner = WordLearner.from_pretrained(folder / "learner", lm)
-    assert learner.fitted is not None
-    name = f"fitted on the text: {learner.fitted.words:,} known words, "
-    name += f"held-out cosine {learner.fitted.held_out_cosine:.2f}"
+    name = f"fitted on the text: {learner.fitted['words']:,} known words, "
+    name += f"held-out cosine {learner.fitted['held_out_cosine']:.2f}"
     message(f"{_TITLE}: {name}")
     return learner, name
 

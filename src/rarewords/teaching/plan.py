@@ -83,10 +83,9 @@ def plan_fitting(
         fitted = WordLearner.fit(
             lm, store, words=_FITTED_WORDS, contexts=contexts, min_count=min_count, seed=seed
         ).fitted
-    assert fitted is not None
     words = min(len(usable_words(lm, store, min_count, ())), MOST_WORDS)
     took = {title: cost.seconds for title, cost in stages.costs.items()}
-    took["reading"] *= words / fitted.words
+    took["reading"] *= words / fitted["words"]
     return FitPlan(shown_name(lm.name), took, words, contexts)
 
 
