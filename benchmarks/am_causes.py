@@ -115,7 +115,8 @@ def main() -> None:
             probe(name, mimic, prepared)
             if name == "AM+context":
                 for length in LENGTHS:
-                    probe(f"length {length:g}", mimic.with_scale(length), prepared)
+                    scaled = replace(mimic, settings=replace(mimic.settings, scale=length))
+                    probe(f"length {length:g}", scaled, prepared)
                 for number in CONTEXTS:
                     probe(f"contexts of a word: {number}", mimic, PreparedContexts(store, words, number))
                 if asked.smaller:

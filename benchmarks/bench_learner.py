@@ -2,10 +2,9 @@
 
     PYTHONPATH=src python benchmarks/bench_learner.py [--model M] [--learner L] [--words 30] [--corpus STORE]
 
-First one word with ten sentences, without the time to load the model, and again without the approximation
-of the pieces if the learner uses it. Then the invented words of tests/data with ten sentences each, together,
-against a plain implementation that runs the model once per sentence and computes the logits of every token.
-With a store, also how many of its words are learned per second.
+First one word with ten sentences, without the time to load the model. Then the invented words of tests/data
+with ten sentences each, together, against a plain implementation that runs the model once per sentence and
+computes the logits of every token. With a store, also how many of its words are learned per second.
 """
 
 from __future__ import annotations
@@ -33,17 +32,13 @@ def main() -> None:
     parser.add_argument("--learner", type=Path, help="a folder made by `rarewords mimic fit`")
     asked = parser.parse_args()
     lm = LanguageModel.from_pretrained(asked.model)
-    whole = WordLearner.for_model(lm, asked.learner)
-    learner = whole.with_settings(pieces=0.0)
-    reading_only = learner.with_settings(spelling=0.0, matrix=1.0)  # as the plain one does
+    learner = WordLearner.for_model(lm, asked.learner)
+    reading_only = learner.with_settings(spelling=0.0)  # as the plain one does
     tasks = invented()[: asked.words]
-    for name, one in (("", whole), (" without pieces", learner)):
-        if one is learner and not whole.settings.pieces:
-            continue
-        one.infer(*tasks[0])  # the first call prepares what later ones use
-        alone = [timed(lambda task=task, one=one: one.infer(*task))[0] for task in tasks[:8]]
-        median = statistics.median(alone)
-        print(f"one word, {SENTENCES} sentences{name}: {median:.2f} s (median of {len(alone)})", flush=True)
+    learner.infer(*tasks[0])  # the first call prepares what later ones use
+    alone = [timed(lambda task=task: learner.infer(*task))[0] for task in tasks[:8]]
+    median = statistics.median(alone)
+    print(f"one word, {SENTENCES} sentences: {median:.2f} s (median of {len(alone)})", flush=True)
     together, learned = timed(lambda: reading_only.infer_each(tasks))
     plainly, vectors = timed(lambda: [plain(lm, learner, word, own) for word, own in tasks])
     mean = learner.known.mean.cpu().numpy()

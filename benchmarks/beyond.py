@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from beyond_combinations import BASE, COMBINATIONS
+from beyond_combinations import COMBINATIONS
 from rarewords import LanguageModel, Store, WordVectors, progress
-from rarewords.mimic.evidence import Evidence
 from rarewords.mimic.learner import WordLearner
 from rarewords.mimic.masked import MaskedContexts, contexts_of_words
 from rarewords.mimic.readings import KnownWords, pool, read
@@ -40,26 +39,21 @@ TRAINING_WORDS, TRAINING_CONTEXTS = 12_000, 16
 
 @dataclass
 class Words:
-    """Some keywords and everything known about them."""
+    """Some keywords and what was read in their contexts."""
 
     words: list[str]
     masked: MaskedContexts
     readings: dict[str, Tensor]
-    spelling: Tensor
-    resemblance: Tensor
-    pieces: Tensor
 
-    def evidence(self, known: KnownWords, reading: str, most: int | None = None) -> Evidence:
-        """What is known from at most ``most`` contexts per word."""
+    def pooled(self, known: KnownWords, reading: str, most: int | None) -> tuple[Tensor, np.ndarray]:
+        """The mean reading of each word from at most ``most`` contexts, and their number."""
         names = ("masked", "shown") if reading == "both" else (reading,)
         readings = torch.stack([self.readings[name].float() for name in names]).mean(0)
         counts = self.masked.counts
         if most is not None:
             place = np.concatenate([np.arange(count) for count in counts])
             readings, counts = readings[torch.from_numpy(place < most)], np.minimum(counts, most)
-        pooled = pool(readings, counts, known.mean)
-        contexts = torch.from_numpy(counts).to(pooled.device)
-        return Evidence(pooled, contexts, self.spelling, self.resemblance, self.pieces)
+        return pool(readings, counts, known.mean), counts
 
 
 class Measurement:
@@ -79,7 +73,9 @@ class Measurement:
     def learner(self, name: str, seed: int) -> WordLearner:
         """A learner of a combination; its matrix is fitted on words that are not keywords."""
         combination = COMBINATIONS[name]
-        settings = LearnerSettings(**{**BASE, "reading": combination.reading, **combination.settings})
+        settings = LearnerSettings(
+            reading=combination.reading, spelling=combination.spelling, condense=combination.condensed
+        )
         if not combination.fitted:
             return WordLearner(self.lm, settings)
         if seed not in self.learners:
@@ -89,10 +85,10 @@ class Measurement:
             with tf32():
                 made = self.learners[seed] = WordLearner.fit(self.lm, self.store, **how)
             seconds = time.perf_counter() - started
-            self.record({"measure": "fit", "seconds": seconds, **asdict(made.fitted)})
+            self.record({"measure": "fit", "seconds": seconds, **made.fitted})
         return replace(self.learners[seed], settings=settings)
 
-    def prepare(self, words: list[str], *, pieces: bool) -> Words:
+    def prepare(self, words: list[str]) -> Words:
         """Read the contexts of words, once masked and once shown."""
         masked = contexts_of_words(self.lm.tokens, self.store, words, contexts=32)
         readings, seconds, started = {}, {}, time.perf_counter()
@@ -100,27 +96,19 @@ class Measurement:
             with tf32():  # the ranks are computed in full precision
                 readings[name] = read(self.lm, self.known, masked, name)
             seconds[name], started = time.perf_counter() - started, time.perf_counter()
-        spelling, resemblance = Spelling(self.lm, self.known).of(words)
-        seconds["spelling"], started = time.perf_counter() - started, time.perf_counter()
-        made = Words(words, masked, readings, spelling, resemblance, self.known.mean.repeat(len(words), 1))
-        alone = LearnerSettings(pieces_alone=0.5 if pieces else 0.0)
-        with tf32():
-            evidence = WordLearner(self.lm, alone).with_pieces(words, made.evidence(self.known, "masked"))
-        seconds["pieces"] = time.perf_counter() - started
+        Spelling(self.lm).of(words)
+        seconds["spelling"] = time.perf_counter() - started
         cost = {name: round(1000 * value / len(words), 3) for name, value in seconds.items()}
         contexts = len(masked.rows)
         self.record({"measure": "cost", "words": len(words), "contexts": contexts, "ms_per_word": cost})
-        return replace(made, pieces=evidence.pieces)
+        return Words(words, masked, readings)
 
     def vectors(self, words: Words, name: str, seed: int, most: int | None = None) -> WordVectors:
         """The vectors of a combination."""
         learner = self.learner(name, seed)
-        evidence = words.evidence(self.known, learner.settings.reading, most)
-        made, share = learner.weigh(evidence)
-        if learner.settings.condense:
-            read = np.flatnonzero(words.masked.counts)
-            with tf32():
-                made[read] = learner.condensed([words.words[row] for row in read], made[read])
+        reading, counts = words.pooled(self.known, learner.settings.reading, most)
+        with tf32():
+            made, share = learner.vectors(words.words, reading, counts)
         good = torch.isfinite(share).cpu().numpy()
         kept = [word for word, yes in zip(words.words, good, strict=True) if yes]
         return WordVectors(kept, made.cpu().numpy()[good], {"combination": name})
@@ -140,7 +128,7 @@ class Measurement:
         seed = self.asked.seeds[0]
         pieces = self.probe("pieces", None, subset="dev")
         keywords = dict.fromkeys(entry.word.text for entry in self.dataset if entry.subset == "dev")
-        dev = self.prepare([word for word in keywords if self.gets_vector(word)], pieces=True)
+        dev = self.prepare([word for word in keywords if self.gets_vector(word)])
         scores = {}
         for name in self.asked.combinations or COMBINATIONS:
             vectors, slash = self.vectors(dev, name, seed), COMBINATIONS[name].slash
@@ -175,7 +163,7 @@ class Measurement:
     def final(self, single: str, slashed: str) -> None:
         """The chosen combinations and the controls of the slash on all entries."""
         asked = [word for word in self.keywords if self.gets_vector(word)]
-        words = self.prepare(asked, pieces=bool(COMBINATIONS[single].settings.get("pieces_alone")))
+        words = self.prepare(asked)
         for seed in self.asked.seeds:
             made = self.probe(single, self.vectors(words, single, seed), subset="all", seed=seed)
             self.save(made, f"single-{seed}")
@@ -220,7 +208,7 @@ class Measurement:
 def candidates(names: list[str], *, cheap: bool) -> list[str]:
     """The combinations from which the single vector is chosen."""
     alone = [name for name in names if not COMBINATIONS[name].slash]
-    return [name for name in alone if not (cheap and COMBINATIONS[name].takes_steps)]
+    return [name for name in alone if not (cheap and COMBINATIONS[name].condensed)]
 
 
 def score(result: ProbeResult, pieces: ProbeResult) -> float:

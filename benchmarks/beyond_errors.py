@@ -52,7 +52,7 @@ def main() -> None:
     known = learner.known
     names = [word for word, _ in sorted(lm.whole_words.items(), key=lambda item: item[1])]
     directions = known.directions(known.embeddings)
-    spelling = Spelling(lm, known)
+    spelling = Spelling(lm)
 
     def near(word: str) -> list[str]:
         if word not in vectors:

@@ -40,6 +40,11 @@ CONFIGURATIONS = {
 }
 
 
+def at_scale(mimic: AttentiveMimicking, scale: float) -> AttentiveMimicking:
+    """The same model with vectors of another length."""
+    return replace(mimic, settings=replace(mimic.settings, scale=scale))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
@@ -71,8 +76,7 @@ def main() -> None:
 
     def measure(mimic: AttentiveMimicking, subset: str, **about: Any) -> None:
         for scale in asked.scales:
-            scaled = mimic.with_scale(scale)
-            vectors = scaled.infer_words(keywords[subset], store, prepared=prepared).vectors
+            vectors = at_scale(mimic, scale).infer_words(keywords[subset], store, prepared=prepared).vectors
             settings = EvalSettings(method="vectors", subset=subset)
             record(evaluate(lm, dataset, settings, vectors=vectors), set=subset, scale=scale, **about)
 
@@ -104,7 +108,7 @@ def main() -> None:
                 measure(mimic, "test", **about, epoch=asked.epochs)
             if name in asked.save:
                 folder = asked.out / f"{name}-{seed}-mimic"
-                mimic.with_scale(asked.scales[0]).save_pretrained(folder)
+                at_scale(mimic, asked.scales[0]).save_pretrained(folder)
 
 
 if __name__ == "__main__":

@@ -69,8 +69,9 @@ def test_approximations_are_the_same_and_kept(lm, engine, tmp_path):
     there = rarewords.approximate(lm, WORDS, settings, engine=engine, stages=Stages(tmp_path))
     assert there.vectors.words == here.vectors.words
     assert np.allclose(there.vectors.matrix, here.vectors.matrix, atol=1e-5)
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     again = rarewords.approximate(lm, WORDS, settings, stages=Stages(tmp_path))
-    assert again.resumed == 4
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == kept
     assert np.array_equal(again.vectors.matrix, there.vectors.matrix)
 
 

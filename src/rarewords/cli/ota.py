@@ -49,5 +49,5 @@ def ota(
         )
         options.save_vectors(out, result.vectors, result.refused)
     made, refused = len(result.vectors), result.refused
-    about = {"out": str(out), "words": made, "resumed": result.resumed, "refused": refused}
+    about = {"out": str(out), "words": made, "refused": refused}
     options.show(as_json, about, f"{out}: {made:,} vectors, {len(refused):,} words refused")

@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 
 from rarewords.corpus.characters import fold
 from rarewords.corpus.columns import ragged
@@ -134,10 +134,9 @@ class AttentiveMimicking:
     @cached_property
     def key(self) -> str:
         """What its vectors depend on besides the language model, as sixteen hexadecimal digits."""
-        state = {name: value.cpu().numpy() for name, value in self.model.state_dict().items()}
-        digests = [hashlib.sha256(state[name].tobytes()).hexdigest() for name in sorted(state)]
+        weights = hashlib.sha256(save(self.model.state_dict())).hexdigest()
         targets = None if self.targets is None else self.targets.key
-        return key_of(asdict(self.settings), self.table.known, digests, targets)
+        return key_of(asdict(self.settings), self.table.known, weights, targets)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the model as a folder."""

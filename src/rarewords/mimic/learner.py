@@ -15,7 +15,7 @@ Without a fitted matrix A is the identity: nothing is trained, and any masked la
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Self
@@ -64,10 +64,6 @@ class WordLearner:
     settings: LearnerSettings = field(default_factory=LearnerSettings)
     transform: Tensor | None = None
     fitted: Mapping[str, Any] = field(default_factory=dict)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickled without what it keeps on the side."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @classmethod
     def for_model(cls, lm: LanguageModel, folder: str | Path | None = None) -> Self:

@@ -15,7 +15,7 @@ from rarewords.ota.contexts import Frame
 from rarewords.ota.objective import JOIN, Batch, baseline
 from rarewords.ota.settings import METHODS, OtaSettings
 from rarewords.ota.solver import Approximator, kept_curvature
-from rarewords.progress import message, progress
+from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
 from rarewords.vectors import WordVectors
 
@@ -29,12 +29,10 @@ class Approximation:
     """The vectors of many words.
 
     :param refused: words without a vector, and why.
-    :param resumed: the number of words that an earlier, interrupted run had finished.
     """
 
     vectors: WordVectors
     refused: dict[str, str]
-    resumed: int = 0
 
 
 def approximate(
@@ -63,7 +61,7 @@ def approximate(
         raise InputError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     settings = settings or OtaSettings()
     pieces_of, refused = _usable(lm, words, settings.frame if method == "ota" else "static", keep_single)
-    pieces, resumed = list(pieces_of.values()), 0
+    pieces = list(pieces_of.values())
     matrix = np.zeros((len(pieces), lm.dim), np.float32)
     for rows in batches(lm, pieces):
         own = torch.tensor([pieces[row] for row in rows], device=lm.device)
@@ -71,9 +69,9 @@ def approximate(
     if method == "ota":
         several = [row for row, own in enumerate(pieces) if len(own) > 1]  # the others have a vector now
         chosen = [pieces[row] for row in several]
-        matrix[several], resumed = _search(lm, chosen, settings, stages=stages, engine=engine)
+        matrix[several] = _search(lm, chosen, settings, stages=stages, engine=engine)
     about = {"model": lm.name, **_recipe(lm, method, settings)}
-    return Approximation(WordVectors(pieces_of, matrix, about), refused, resumed)
+    return Approximation(WordVectors(pieces_of, matrix, about), refused)
 
 
 def condense(
@@ -95,7 +93,7 @@ def condense(
     pieces = lm.tokens.pieces_of(words)
     chosen = [row for row, own in enumerate(pieces) if 0 < len(own) <= room]
     result = np.array(vectors, np.float32)
-    result[chosen], _ = _search(lm, [pieces[row] for row in chosen], settings, result[chosen], engine=engine)
+    result[chosen] = _search(lm, [pieces[row] for row in chosen], settings, result[chosen], engine=engine)
     return result
 
 
@@ -121,8 +119,8 @@ def _search(
     *,
     stages: Stages | None = None,
     engine: Engine | None = None,
-) -> tuple[np.ndarray, int]:
-    """The vectors of words, and how many an earlier run had made. *Shape:* (words, dim)
+) -> np.ndarray:
+    """The vectors of words. *Shape:* (words, dim)
 
     :param behind: the vectors to condense with the words, if any. *Shape:* (words, dim)
     """
@@ -131,33 +129,27 @@ def _search(
     curvature = kept_curvature(lm, settings) if settings.newton and parts else None
     task = partial(_solved, Approximator(lm, settings, curvature=curvature), stages)
     done = engine.map(task, parts) if engine else enumerate(in_threads(task, parts, lm.device.type))
-    matrix, resumed = np.zeros((len(pieces), lm.dim), np.float32), 0
+    matrix = np.zeros((len(pieces), lm.dim), np.float32)
     with progress("Approximating", total=len(pieces), unit="words") as bar:
-        for number, (vectors, reused) in done:
+        for number, vectors in done:
             matrix[rows[number]] = vectors
-            resumed += len(vectors) if reused else 0
             bar.advance(len(vectors))
-    if resumed:
-        message(f"An earlier run had finished {resumed:,} of {len(pieces):,} words")
-    return matrix, resumed
+    return matrix
 
 
 def _solved(
     approximator: Approximator, stages: Stages | None, part: tuple[list[list[int]], np.ndarray | None]
-) -> tuple[np.ndarray, bool]:
-    """The vectors of a batch, and whether an earlier run made them. *Shape:* (words, dim)"""
-    lm, settings, (pieces, behind), made = approximator.lm, approximator.settings, part, False
+) -> np.ndarray:
+    """The vectors of a batch, made now or by an earlier run. *Shape:* (words, dim)"""
+    lm, settings, (pieces, behind) = approximator.lm, approximator.settings, part
 
     def make() -> dict[str, np.ndarray]:
-        nonlocal made
-        made = True
         batch = Batch.of(lm, pieces, settings.seed, behind)
         return {"vectors": approximator.solve(batch).cpu().numpy()}
 
     if stages is None:
-        return make()["vectors"], False
-    key = key_of(_recipe(lm, "ota", settings), pieces)
-    return stages.arrays("ota", key, make)["vectors"], not made
+        return make()["vectors"]
+    return stages.arrays("ota", key_of(_recipe(lm, "ota", settings), pieces), make)["vectors"]
 
 
 def _recipe(lm: LanguageModel, method: str, settings: OtaSettings) -> dict[str, object]:
