@@ -47,8 +47,7 @@ def drawn(data, store, plan):
     """For each instance of an epoch the word and the sentences it was given."""
     every = data.reader.read(torch.arange(len(store.tokens)))
     found = []
-    for step in range(len(plan)):
-        batch, targets = plan.batch(step)
+    for batch, targets in plan.batches():
         words = [int((data.targets == target).all(1).nonzero()) for target in targets]
         contexts = [int((every == reading).all(1).nonzero()) for reading in batch.readings]
         bounds = batch.counts.cumsum(0).tolist()
@@ -70,7 +69,7 @@ def test_instances_get_fresh_contexts_of_their_word_from_smin_to_smax(name, fewe
     seen = []
     for epoch in range(12):
         plan = EpochPlan(data, settings, np.arange(len(WORDS)), epoch)
-        assert plan.batch(0)[1].shape == (len(range(plan.examples)[:64]), DIM)
+        assert next(plan.batches())[1].shape == (len(range(plan.examples)[:64]), DIM)
         instances = drawn(data, store, plan)
         assert sorted(word for word, _ in instances) == [0] * 5 + [1] * 5 + [2] * 4 + [3, 4, 5]
         everything = [context for _, contexts in instances for context in contexts]
@@ -96,7 +95,7 @@ def test_an_instance_without_contexts_left_is_dropped():
 def test_dropped_ngrams_leave_a_word_at_least_the_unknown_one():
     data, _ = data_of([5] * 6, [10**6] * 6)
     settings = preset("am", context=False, ngram_dropout=0.5, copies_max=2000, batch_size=12_000)
-    batch, _ = EpochPlan(data, settings, np.arange(6), 0).batch(0)
+    batch, _ = next(EpochPlan(data, settings, np.arange(6), 0).batches())
     sizes = np.diff([*batch.gram_starts.tolist(), len(batch.grams)])
     assert sizes.min() == 1
     assert int((batch.grams == UNKNOWN).sum()) > 0
@@ -108,7 +107,7 @@ def test_am_context_drops_a_tenth_of_the_ngrams_and_am_none():
     data, _ = data_of([5] * 6, [10**6] * 6)
     for name, dropped in (("am", 0), ("am+context", 0.1)):
         settings = preset(name, context=False, copies_max=1000, batch_size=6000)
-        batch, _ = EpochPlan(data, settings, np.arange(6), 0).batch(0)
+        batch, _ = next(EpochPlan(data, settings, np.arange(6), 0).batches())
         share = len(batch.grams) / (1000 * len(data.grams.numbers))
         assert share == pytest.approx(1 - dropped, abs=0.005 if dropped else 0)
 
@@ -123,7 +122,7 @@ def test_ngrams_move_as_in_plain_adam_also_while_no_word_contains_them():
     weight = weight["ngram_embeddings.weight"].clone().requires_grad_()
     first, second = torch.zeros_like(weight), torch.zeros_like(weight)
     plans = [EpochPlan(data, settings, order(6, settings.seed), epoch) for epoch in range(3)]
-    batches = (plan.batch(number) for plan in plans for number in range(len(plan)))
+    batches = (batch for plan in plans for batch in plan.batches())
     for step, (batch, targets) in enumerate(batches, 1):
         made = torch.nn.functional.embedding_bag(batch.grams, weight, batch.gram_starts, mode="mean")
         (gradient,) = torch.autograd.grad(((made - targets) ** 2).mean(), weight)

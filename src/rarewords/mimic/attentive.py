@@ -22,7 +22,7 @@ from rarewords.files import read_text, understood, whole_folder, write_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.batches import ContextEmbeddings, PreparedContexts, Reader, Sentences
 from rarewords.mimic.evidence import Inferred, InferredWords
-from rarewords.mimic.model import FormContextModel, WordBatch
+from rarewords.mimic.model import FormContextModel, Mimicked, WordBatch
 from rarewords.mimic.ngrams import UNKNOWN, NgramTable
 from rarewords.mimic.readings import KnownWords
 from rarewords.mimic.settings import MIMIC_FORMAT, MimicSettings, preset, read_config
@@ -34,6 +34,7 @@ from rarewords.stages import key_of
 from rarewords.vectors import WordVectors
 
 _WORDS_PER_BATCH = 256
+_NOTHING = "no context with a known word and no known n-gram; give sentences that contain it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +145,6 @@ class AttentiveMimicking:
             "format": MIMIC_FORMAT,
             "model": self.lm.name,
             "fingerprint": self.lm.fingerprint,
-            "dim": self.lm.dim,
             "settings": asdict(self.settings),
             "history": [asdict(report) for report in self.history],
         }
@@ -183,45 +183,39 @@ class AttentiveMimicking:
     @torch.no_grad()
     def _infer(self, words: Sequence[str], reader: Reader) -> tuple[InferredWords, np.ndarray]:
         """The vectors of words with the contexts of a reader, and the weight of each context."""
-        folded, counts = (
-            [fold(word) if self.lm.lower_case else word for word in words],
-            np.diff(reader.starts),
-        )
-        reasons = [self._refusal(word, int(count)) for word, count in zip(folded, counts, strict=True)]
-        kept = np.array([row for row, reason in enumerate(reasons) if not reason], dtype=np.int64)
-        vectors, shares, weights = torch.zeros(0, self.lm.dim), torch.zeros(0), torch.zeros(0)
+        folded = [fold(word) if self.lm.lower_case else word for word in words]
+        counts, made = np.diff(reader.starts), list[Mimicked]()
+        good = np.array([*map(self._can_infer, folded, counts)], dtype=np.bool_)
+        kept = np.flatnonzero(good)
         with progress("Inferring", total=len(kept), unit="words") as bar:
             for first in range(0, len(kept), _WORDS_PER_BATCH):
                 rows = kept[first : first + _WORDS_PER_BATCH]
                 contexts = torch.from_numpy(ragged(reader.starts[rows], counts[rows])).to(reader.device)
                 grams, has_form = self.table.bags([folded[row] for row in rows]), np.ones(len(rows), np.bool_)
-                made = self.model(WordBatch.of(grams, has_form, reader, contexts, counts[rows]))
-                vectors = torch.cat([vectors, made.vectors.cpu()])
-                shares = torch.cat([shares, made.context_share.cpu()])
-                weights = torch.cat([weights, made.weights.cpu()])
+                made.append(self.model(WordBatch.of(grams, has_form, reader, contexts, counts[rows])))
                 bar.advance(len(rows))
+        vectors = torch.cat([torch.zeros(0, self.lm.dim), *(one.vectors.cpu() for one in made)])
+        shares = torch.cat([torch.zeros(0), *(one.context_share.cpu() for one in made)])
+        weights = torch.cat([torch.zeros(0), *(one.weights.cpu() for one in made)])
         if self.settings.scale:
             known = KnownWords.of(self.lm)
             vectors = known.at(known.directions(vectors), self.settings.scale).cpu()
         about = {"method": "mimic", "model": self.lm.name, "fingerprint": self.lm.fingerprint}
         settings = {**about, "mimic": asdict(self.settings)}
-        found = WordVectors([words[row] for row in kept], vectors.numpy(), settings)
-        refused = {word: reason for word, reason in zip(words, reasons, strict=True) if reason}
+        refused = {word: _NOTHING for word, yes in zip(words, good, strict=True) if not yes}
+        found = WordVectors([word for word in words if word not in refused], vectors.numpy(), settings)
         return InferredWords(found, shares.numpy(), counts[kept], refused), weights.numpy()
 
-    def _refusal(self, word: str, contexts: int) -> str:
-        """Why a word gets no vector; empty if it gets one."""
+    def _can_infer(self, word: str, contexts: int) -> bool:
+        """Whether a word has anything to make a vector from."""
         # A model without form gives zero for a word without contexts, as the authors' program does.
         if not self.settings.form or (contexts and self.settings.context):
-            return ""
-        if (self.table.bags([word]).numbers != UNKNOWN).any():
-            return ""
-        return "no context with a known word and no known n-gram; give sentences that contain it"
+            return True
+        return bool((self.table.bags([word]).numbers != UNKNOWN).any())
 
 
 def _lines(path: Path) -> list[str]:
-    text = read_text(path)
-    return text.split("\n") if text else []
+    return [line for line in read_text(path).split("\n") if line]
 
 
 def check_made_for(lm: LanguageModel, vectors: WordVectors | None) -> None:

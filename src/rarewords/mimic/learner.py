@@ -14,7 +14,7 @@ Without a fitted matrix A is the identity: nothing is trained, and any masked la
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -63,7 +63,7 @@ class WordLearner:
     lm: LanguageModel
     settings: LearnerSettings = field(default_factory=LearnerSettings)
     transform: Tensor | None = None
-    fitted: Mapping[str, Any] = field(default_factory=dict)
+    fitted: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def for_model(cls, lm: LanguageModel, folder: str | Path | None = None) -> Self:
@@ -86,7 +86,7 @@ class WordLearner:
         tensors = {} if self.transform is None else {"transform": self.transform.cpu().half().contiguous()}
         with whole_folder(folder) as temporary:
             save_file(tensors, temporary / "model.safetensors", metadata={"format": "pt"})
-            config = {"format": LEARNER_FORMAT, "dim": self.lm.dim, "settings": asdict(self.settings)}
+            config = {"format": LEARNER_FORMAT, "settings": asdict(self.settings)}
             write_json(temporary / "config.json", {**config, **self._about})
 
     def with_settings(self, **changes: Any) -> Self:
@@ -235,8 +235,7 @@ class WordLearner:
 
     @property
     def _about(self) -> dict[str, Any]:
-        about = {"model": Path(self.lm.name).name, "fingerprint": self.lm.fingerprint}
-        return {**about, "fitted": dict(self.fitted)}
+        return {"model": Path(self.lm.name).name, "fingerprint": self.lm.fingerprint, "fitted": self.fitted}
 
     def _approximated(self, words: Sequence[str], rows: np.ndarray, engine: Engine | None) -> Tensor:
         """One-token approximations in some rows; the mean embedding in others, and for unknown characters.

@@ -11,7 +11,6 @@ from rarewords.corpus.columns import offsets, ragged
 from rarewords.errors import InputError
 from rarewords.mimic.settings import MimicSettings
 
-START, END = "^", "$"
 UNKNOWN = 0
 
 
@@ -21,7 +20,7 @@ def ngrams(word: str, shortest: int = 3, longest: int = 5) -> list[str]:
     >>> ngrams("cat", 3, 4)
     ['^ca', 'cat', 'at$', '^cat', 'cat$']
     """
-    marked = f"{START}{word}{END}"
+    marked = f"^{word}$"
     return [marked[i : i + n] for n in range(shortest, longest + 1) for i in range(len(marked) - n + 1)]
 
 

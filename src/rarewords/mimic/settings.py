@@ -120,19 +120,21 @@ def preset(name: str, **changes: Any) -> MimicSettings:
     return replace(PRESETS[name], **changes)
 
 
+def _config(folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    config = read_json(path) if path.is_file() else None
+    return config if isinstance(config, dict) else {}
+
+
 def is_learner(folder: str | Path) -> bool:
     """Whether a folder holds a learner, as opposed to an attentive mimicking model."""
-    path = Path(folder) / "config.json"
-    config = read_json(path) if path.is_file() else None
-    return isinstance(config, dict) and config.get("format") == LEARNER_FORMAT
+    return _config(Path(folder)).get("format") == LEARNER_FORMAT
 
 
 def read_config(folder: Path, expected: str, fingerprint: str) -> dict[str, Any]:
     """The config of a folder of the expected format, made for the language model of this fingerprint."""
-    what, command = _MADE_BY[expected]
-    path = folder / "config.json"
-    config = read_json(path) if path.is_file() else None
-    if not isinstance(config, dict) or config.get("format") != expected:
+    config, (what, command) = _config(folder), _MADE_BY[expected]
+    if config.get("format") != expected:
         raise InputError(f"{folder} is not {what} of this version; make one with {command}")
     if config["fingerprint"] != fingerprint:
         raise InputError(f"{folder} was made for another model, {config['model']}; make one with {command}")
@@ -157,5 +159,4 @@ def bundled_mimic(fingerprint: str) -> Path:
 
 def _bundled(name: str, fingerprint: str) -> Path | None:
     folder = Path(str(files("rarewords") / "assets" / name))
-    config = folder / "config.json"
-    return folder if config.is_file() and read_json(config)["fingerprint"] == fingerprint else None
+    return folder if _config(folder).get("fingerprint") == fingerprint else None

@@ -1,7 +1,7 @@
 """Training by mimicking: from a word's spelling and some of its contexts, predict its embedding."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -73,7 +73,12 @@ def train(
         parameter.grad = torch.zeros_like(parameter)
     fused = device.type in ("cpu", "cuda")
     optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, fused=fused)
-    history = [] if checkpoint is None else _load(checkpoint, model, optimizer)
+    history: list[EpochReport] = []
+    if checkpoint is not None and checkpoint.is_file():
+        weights, moments, reports = torch.load(checkpoint, map_location="cpu", weights_only=True)
+        model.load_state_dict(weights)
+        optimizer.load_state_dict(moments)
+        history = [EpochReport(**report) for report in reports]
     order = np.random.default_rng([settings.seed, 0]).permutation(len(data.counts))
     held_out, fitted = np.split(order, [round(len(order) * settings.held_out)])
     size = int(copies_of(data.counts[fitted], settings).sum())
@@ -88,7 +93,9 @@ def train(
             cosine = _cosine(data, model, held_out)
             history.append(EpochReport(epoch + 1, loss, share, cosine, plan.examples / max(seconds, 1e-9)))
             if checkpoint is not None:
-                _save(checkpoint, model, optimizer, history)
+                state = [model.state_dict(), optimizer.state_dict(), [asdict(one) for one in history]]
+                with whole_file(checkpoint) as temporary, temporary.open("wb") as stream:
+                    torch.save(state, stream)
             if after_epoch is not None:
                 after_epoch(history[-1], model)
     return model, history
@@ -105,6 +112,8 @@ class EpochPlan:
 
     The contexts of a word are shuffled once per epoch and dealt to its instances, so no two instances share a
     context. An instance that gets none because the word has too few is left out.
+
+    :ivar examples: the number of instances.
     """
 
     def __init__(self, data: TrainingWords, settings: MimicSettings, chosen: np.ndarray, epoch: int) -> None:
@@ -118,28 +127,22 @@ class EpochPlan:
         available = np.diff(data.reader.starts)[words]
         taken = np.clip(available - before, 0, drawn) if settings.context else 0 * drawn
         order = rng.permutation(np.flatnonzero(taken > 0) if settings.context else len(words))
+        self.examples = len(order)
         self._words, self._taken = words[order], taken[order]
         self._first = data.reader.starts[self._words] + before[order]
         self._has_form = rng.random(len(order)) >= settings.form_dropout
         self._shuffled = self._shuffle(int(rng.integers(2**62)))
 
-    @property
-    def examples(self) -> int:
-        """The number of instances."""
-        return len(self._words)
-
-    def __len__(self) -> int:
-        """The number of batches."""
-        return -(-len(self._words) // self._settings.batch_size)
-
-    def batch(self, step: int) -> tuple[WordBatch, Tensor]:
-        """One batch and its targets."""
-        part = slice(step * self._settings.batch_size, (step + 1) * self._settings.batch_size)
-        words, taken, reader = self._words[part], self._taken[part], self._data.reader
-        contexts = self._shuffled[torch.from_numpy(ragged(self._first[part], taken)).to(reader.device)]
-        grams = self._dropped(self._data.grams.take(words))
-        targets = self._data.targets[torch.from_numpy(words).to(reader.device)]
-        return WordBatch.of(grams, self._has_form[part], reader, contexts, taken), targets
+    def batches(self) -> Iterator[tuple[WordBatch, Tensor]]:
+        """The batches with their targets."""
+        reader, size = self._data.reader, self._settings.batch_size
+        for first in range(0, self.examples, size):
+            part = slice(first, first + size)
+            words, taken = self._words[part], self._taken[part]
+            contexts = self._shuffled[torch.from_numpy(ragged(self._first[part], taken)).to(reader.device)]
+            grams = self._dropped(self._data.grams.take(words))
+            targets = self._data.targets[torch.from_numpy(words).to(reader.device)]
+            yield WordBatch.of(grams, self._has_form[part], reader, contexts, taken), targets
 
     def _shuffle(self, seed: int) -> Tensor:
         """A permutation of all contexts that keeps those of a word together. *Shape:* (contexts,)"""
@@ -167,8 +170,7 @@ def _one_epoch(
     """The mean loss, the mean share of contexts where the gate decides, and the seconds taken."""
     started = time.perf_counter()
     sums = torch.zeros(3)
-    for step in range(len(plan)):
-        batch, targets = plan.batch(step)
+    for step, (batch, targets) in enumerate(plan.batches(), 1):
         mimicked = model(batch)
         loss = torch.nn.functional.mse_loss(mimicked.vectors, targets)
         optimizer.zero_grad(set_to_none=False)
@@ -178,35 +180,17 @@ def _one_epoch(
             gated = (mimicked.context_share * mimicked.gated).sum()
             sums = sums.to(loss.device) + torch.stack([loss, gated, mimicked.gated.sum()])
         bar.advance(len(targets))
-        if step % 50 == 49:
-            bar.note(f"loss {float(sums[0]) / (step + 1):.5f}")
+        if step % 50 == 0:
+            bar.note(f"loss {float(sums[0]) / step:.5f}")
     loss, share, gated = sums.tolist()
     mean_share = share / gated if gated else float(model.settings.context)
-    return loss / len(plan), mean_share, time.perf_counter() - started
+    return loss / step, mean_share, time.perf_counter() - started
 
 
 @torch.no_grad()
 def _cosine(data: TrainingWords, model: FormContextModel, rows: np.ndarray) -> float | None:
     """The mean cosine of predicted and true vectors of held-out words, without dropout; None if none."""
     plan = EpochPlan(data, replace(model.settings, ngram_dropout=0.0, form_dropout=0.0), rows, epoch=2**31)
-    batches = (plan.batch(step) for step in range(len(plan)))
-    cosines = [torch.nn.functional.cosine_similarity(model(batch).vectors, true) for batch, true in batches]
+    cosine = torch.nn.functional.cosine_similarity
+    cosines = [cosine(model(batch).vectors, true) for batch, true in plan.batches()]
     return float(torch.cat(cosines).mean()) if cosines else None
-
-
-def _save(
-    path: Path, model: FormContextModel, optimizer: torch.optim.Optimizer, history: list[EpochReport]
-) -> None:
-    reports = [asdict(report) for report in history]
-    with whole_file(path) as temporary, temporary.open("wb") as stream:
-        torch.save([model.state_dict(), optimizer.state_dict(), reports], stream)
-
-
-def _load(path: Path, model: FormContextModel, optimizer: torch.optim.Optimizer) -> list[EpochReport]:
-    """Restore model and optimizer from a checkpoint, if there is one."""
-    if not path.is_file():
-        return []
-    weights, moments, reports = torch.load(path, map_location="cpu", weights_only=True)
-    model.load_state_dict(weights)
-    optimizer.load_state_dict(moments)
-    return [EpochReport(**report) for report in reports]
