@@ -41,14 +41,16 @@ def test_the_file_is_an_ordinary_safetensors_file_and_the_same_bytes_each_time(t
     np.testing.assert_array_equal(load_file(tmp_path / "a")["vectors"], vectors.matrix)
 
 
-def test_opening_many_vectors_maps_the_file_and_reads_no_word(tmp_path):
-    n, dim = 100_000, 16
-    WordVectors((f"w{i}" for i in range(n)), np.ones((n, dim), dtype=np.float32)).save(tmp_path / "big")
-    loaded = WordVectors.load(tmp_path / "big")
-    assert isinstance(loaded.matrix, np.memmap)
-    assert loaded.matrix[-1].tolist() == [1.0] * dim
-    assert "words" not in vars(loaded)
-    assert loaded.words[n - 1] == "w99999"
+def test_a_number_of_a_file_is_read_when_it_is_first_used(tmp_path):
+    path, ones = tmp_path / "v", np.ones((5000, 8), dtype=np.float32)
+    WordVectors((f"w{i}" for i in range(5000)), ones).save(path)
+    loaded = WordVectors.load(path)
+    place = path.read_bytes().rindex(ones[0].tobytes())
+    with path.open("r+b") as stream:
+        stream.seek(place)
+        stream.write((2 * ones[0]).tobytes())
+    assert loaded.matrix[-1].tolist() == [2.0] * 8
+    assert loaded.words[4999] == "w4999"
 
 
 def test_word2vec_text_round_trip_is_exact_with_and_without_header_and_gz(tmp_path):
@@ -62,17 +64,6 @@ def test_word2vec_text_round_trip_is_exact_with_and_without_header_and_gz(tmp_pa
     assert headless[0] == "20 8"
     (tmp_path / "h.txt").write_text(headless[1])
     np.testing.assert_array_equal(WordVectors.load_word2vec(tmp_path / "h.txt").matrix, vectors.matrix)
-
-
-def test_nearest_agrees_with_sorting_all_cosines():
-    vectors = some_vectors(50)
-    unit = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
-    cosines = unit @ unit[3]
-    order = [i for i in np.argsort(-cosines) if i != 3][:7]
-    found = vectors.nearest("word3", 7)
-    assert [word for word, _ in found] == [f"word{i}" for i in order]
-    np.testing.assert_allclose([value for _, value in found], cosines[order], atol=1e-6)
-    assert vectors.nearest(vectors["word3"], 1)[0][0] == "word3"
 
 
 def test_subset_keeps_order_and_merge_prefers_the_other():
@@ -105,7 +96,7 @@ def test_bad_files_are_named_with_the_reason(tmp_path):
     with pytest.raises(InputError, match=r"nothing\.safetensors does not exist"):
         WordVectors.load(tmp_path / "nothing.safetensors")
     (tmp_path / "text").write_text("2 3\na 1 2 3\nb 1 2\n")
-    with pytest.raises(InputError, match="not a whole file of word vectors"):
+    with pytest.raises(InputError, match=r"cannot be read .*; if it is word2vec text, name it \.txt"):
         WordVectors.load(tmp_path / "text")
     with pytest.raises(InputError, match="line 3: 2 numbers where 3"):
         WordVectors.load_word2vec(tmp_path / "text")
@@ -114,7 +105,7 @@ def test_bad_files_are_named_with_the_reason(tmp_path):
         WordVectors.load_word2vec(tmp_path / "words")
     some_vectors().save(tmp_path / "cut")
     (tmp_path / "cut").write_bytes((tmp_path / "cut").read_bytes()[:-10])
-    with pytest.raises(InputError, match="damaged"):
+    with pytest.raises(InputError, match=r"cut cannot be read .*make it again"):
         WordVectors.load(tmp_path / "cut")
     with pytest.raises(InputError, match="with a space"):
         WordVectors(["ice cream"], np.ones((1, 2))).save_word2vec(tmp_path / "spaced")

@@ -1,23 +1,21 @@
-"""Words and their vectors, stored as safetensors that open instantly whatever their size."""
+"""Words and their vectors, stored as safetensors whose numbers are mapped into memory, not read."""
 
 import hashlib
 import json
-import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 
 from rarewords.errors import InputError
-from rarewords.files import open_text, require_file, whole_file, write_lines
+from rarewords.files import open_text, require_file, understood, whole_file, write_lines
 
 _FORMAT = "rarewords.vectors/1"
-_DTYPES = {"F32": "<f4", "I64": "<i8", "U8": "u1"}
 
 
 class WordVectors:
@@ -31,8 +29,6 @@ class WordVectors:
     >>> "kumquat" in vectors, vectors["salsify"].tolist()
     (True, [0.0, 1.0])
     """
-
-    _packed: tuple[np.ndarray, np.ndarray]  # of a file: the bytes of its words, and where each word ends
 
     def __init__(
         self, words: Iterable[str], matrix: np.ndarray, settings: Mapping[str, Any] | None = None
@@ -56,16 +52,6 @@ class WordVectors:
                 f"the vector of {words[bad[0]]!r} holds NaN or infinite numbers ({len(bad)} such words)"
             )
 
-    @cached_property
-    def words(self) -> Sequence[str]:
-        """The words in the order of the rows."""
-        text, ends = self._packed
-        raw = text.tobytes()
-        try:
-            return [raw[start:end].decode("utf-8") for start, end in pairwise([0, *ends.tolist()])]
-        except UnicodeDecodeError:
-            raise InputError("the file of word vectors is damaged: a word is not UTF-8") from None
-
     @property
     def dim(self) -> int:
         """The size of a vector."""
@@ -75,7 +61,7 @@ class WordVectors:
     def key(self) -> str:
         """Sixteen hexadecimal digits that stand for the words and their vectors."""
         digest = hashlib.sha256("\n".join(self.words).encode())
-        digest.update(np.ascontiguousarray(self.matrix).tobytes())
+        digest.update(self.matrix.tobytes())
         return digest.hexdigest()[:16]
 
     def __len__(self) -> int:
@@ -89,15 +75,11 @@ class WordVectors:
 
     def __getitem__(self, word: str) -> np.ndarray:
         """The vector of a word. *Shape:* (dim,)"""
-        try:
-            return cast(np.ndarray, self.matrix[self._rows[word]])
-        except KeyError:
-            raise KeyError(f"there is no vector for {word!r}") from None
+        return cast(np.ndarray, self.matrix[self._rows[word]])
 
     def get(self, word: str) -> np.ndarray | None:
         """The vector of a word, or None. *Shape:* (dim,)"""
-        row = self._rows.get(word)
-        return None if row is None else cast(np.ndarray, self.matrix[row])
+        return cast(np.ndarray, self.matrix[self._rows[word]]) if word in self else None
 
     def subset(self, words: Iterable[str]) -> "WordVectors":
         """These words only, in this order; a word without a vector is an error."""
@@ -118,64 +100,48 @@ class WordVectors:
         settings = {"merged": [self.settings, other.settings]}
         return WordVectors([*kept, *other.words], np.concatenate([rows, other.matrix]), settings)
 
-    def nearest(self, query: str | np.ndarray, k: int = 10) -> list[tuple[str, float]]:
-        """The ``k`` words of highest cosine similarity, excluding the query word itself."""
-        vector = np.asarray(self[query] if isinstance(query, str) else query, dtype=np.float32)
-        if vector.shape != (self.dim,):
-            raise InputError(f"the query has shape {vector.shape}, the vectors have size {self.dim}")
-        lengths = self._lengths * max(float(np.linalg.norm(vector)), 1e-12)
-        similarity = self.matrix @ vector / np.maximum(lengths, 1e-12)
-        if isinstance(query, str):
-            similarity[self._rows[query]] = -np.inf
-        k = min(k, len(self) - isinstance(query, str))
-        best = np.argpartition(-similarity, k - 1)[:k] if k > 0 else np.array([], dtype=np.int64)
-        best = best[np.lexsort((best, -similarity[best]))]
-        return [(self.words[row], float(similarity[row])) for row in best]
-
     def save(self, path: str | Path) -> None:
         """Write a safetensors file, whole or not at all; the same bytes for the same content."""
-        encoded = [word.encode("utf-8") for word in self.words]
-        tensors = {
-            "vectors": np.ascontiguousarray(self.matrix, dtype=_DTYPES["F32"]),
-            "word_ends": np.cumsum([len(word) for word in encoded], dtype=_DTYPES["I64"]),
-            "words_utf8": np.frombuffer(b"".join(encoded), dtype=_DTYPES["U8"]),
+        encoded = [word.encode() for word in self.words]
+        tensors: dict[str, tuple[str, np.ndarray]] = {
+            "vectors": ("F32", self.matrix),
+            "word_ends": ("I64", np.cumsum([len(word) for word in encoded], dtype=np.int64)),
+            "words_utf8": ("U8", np.frombuffer(b"".join(encoded), dtype=np.uint8)),
         }
         metadata = {"format": _FORMAT, "settings": json.dumps(self.settings, sort_keys=True)}
         header: dict[str, Any] = {"__metadata__": metadata}
         place = 0
-        for dtype, (name, tensor) in zip(_DTYPES, tensors.items(), strict=True):
+        for name, (dtype, tensor) in tensors.items():
             offsets = [place, place + tensor.nbytes]
-            header[name] = {"dtype": dtype, "shape": list(tensor.shape), "data_offsets": offsets}
+            header[name] = {"dtype": dtype, "shape": tensor.shape, "data_offsets": offsets}
             place += tensor.nbytes
         # Written by hand, not by the safetensors library: it orders metadata at random, so the same content
         # would give other bytes, and it hides a full disk in an error of its own.
         head = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
         head += b" " * ((56 - len(head)) % 64)  # so that the numbers start at a multiple of 64 bytes
         with whole_file(path) as temporary, temporary.open("wb") as stream:
-            stream.write(struct.pack("<Q", len(head)) + head)
-            for tensor in tensors.values():
-                stream.write(tensor.data if tensor.size else b"")
+            stream.write(len(head).to_bytes(8, "little") + head)
+            for _, tensor in tensors.values():
+                stream.write(tensor.data)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Open a file written by :meth:`save`. Numbers are read when they are first used."""
-        path = Path(path)
-        header, start = _read_header(path)
-        metadata = header.get("__metadata__", {})
-        if metadata.get("format") != _FORMAT:
-            raise InputError(f"{path} is a safetensors file, but not one of word vectors")
-        vectors = cls.__new__(cls)
-        try:
-            vectors.matrix = _mapped(path, header["vectors"], start, "F32", 2)
-            text = _mapped(path, header["words_utf8"], start, "U8", 1)
-            ends = _mapped(path, header["word_ends"], start, "I64", 1)
+        require_file(path)
+        remedy = "if it is word2vec text, name it .txt, otherwise make it again"
+        vectors = cls.__new__(cls)  # the checks of a new one would read all numbers
+        with understood(path, remedy), safe_open(path, "pt") as file:
+            metadata = file.metadata() or {}
+            if metadata.get("format") != _FORMAT:
+                raise InputError(f"{path} is a safetensors file, but not one of word vectors")
+            names = ("vectors", "word_ends", "words_utf8")
+            vectors.matrix, ends, text = (file.get_tensor(name).numpy() for name in names)
             vectors.settings = dict(json.loads(metadata["settings"]))
-        except (KeyError, ValueError, TypeError, RecursionError):
-            raise InputError(f"{path} is damaged: it lacks parts of a file of word vectors") from None
-        steps = np.diff(ends, prepend=0)
-        if len(ends) != len(vectors.matrix) or (steps <= 0).any() or int(steps.sum()) != len(text):
-            raise InputError(f"{path} is damaged: its words and vectors do not match; make it again")
-        vectors._packed = (text, ends)
+            raw, steps = text.tobytes(), np.diff(ends, prepend=0)
+            right = len(ends) == len(vectors.matrix) and (steps > 0).all() and steps.sum() == len(raw)
+            if not right or vectors.matrix.dtype != np.float32:
+                raise InputError("its words and vectors do not match")
+            vectors.words = [raw[start:end].decode() for start, end in pairwise([0, *ends.tolist()])]
         return vectors
 
     def save_word2vec(self, path: str | Path) -> None:
@@ -212,10 +178,6 @@ class WordVectors:
     def _rows(self) -> dict[str, int]:
         return {word: row for row, word in enumerate(self.words)}
 
-    @cached_property
-    def _lengths(self) -> np.ndarray:
-        return cast(np.ndarray, np.sqrt(np.einsum("ij,ij->i", self.matrix, self.matrix)))
-
 
 def open_vectors(path: str | Path) -> WordVectors:
     """Open vectors of either format: .txt, .vec, .w2v and .gz are word2vec text, the rest safetensors."""
@@ -231,28 +193,3 @@ def read_words(path: str | Path) -> list[str]:
     if not words:
         raise InputError(f"{path} holds no words; give one per line")
     return words
-
-
-def _read_header(path: Path) -> tuple[dict[str, Any], int]:
-    """The checked header of a safetensors file, and where its numbers start."""
-    require_file(path)
-    try:
-        with safe_open(path, "np"):
-            pass  # the library checks dtypes, shapes and offsets against the file
-        with path.open("rb") as stream:
-            (length,) = struct.unpack("<Q", stream.read(8))
-            return json.loads(stream.read(length)), 8 + length
-    except (SafetensorError, OSError, ValueError, RecursionError, struct.error) as error:
-        raise InputError(
-            f"{path} is not a whole file of word vectors (safetensors); is it a word2vec text file, or "
-            f"damaged? ({error})"
-        ) from None
-
-
-def _mapped(path: Path, entry: dict[str, Any], start: int, dtype: str, dimensions: int) -> np.ndarray:
-    if entry["dtype"] != dtype or len(entry["shape"]) != dimensions:
-        raise ValueError(dtype)
-    if not np.prod(entry["shape"]):
-        return np.zeros(entry["shape"], dtype=_DTYPES[dtype])
-    offset = start + entry["data_offsets"][0]
-    return np.memmap(path, dtype=_DTYPES[dtype], mode="r", offset=offset, shape=tuple(entry["shape"]))
