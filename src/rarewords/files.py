@@ -11,7 +11,7 @@ import stat
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields, is_dataclass
 from io import TextIOWrapper
 from pathlib import Path
@@ -22,6 +22,8 @@ from safetensors import SafetensorError
 
 from rarewords.errors import InputError
 
+_NO_SPACE = "no space left on the disk; free some space or choose another place"
+
 
 @contextmanager
 def whole_file(target: str | Path) -> Iterator[Path]:
@@ -31,20 +33,10 @@ def whole_file(target: str | Path) -> Iterator[Path]:
     ...     temporary.write_bytes(b"...")
     """
     target = Path(target)
-    with _reported(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-        os.close(handle)
-    temporary = Path(name)
-    try:
-        with _reported(target, own=False):
-            yield temporary
-        with _reported(target):
-            _readable_by_umask(temporary)
-            temporary.replace(target)
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    with _folder_beside(target) as folder:
+        yield folder / target.name
+        with writing(target):
+            (folder / target.name).replace(target)
 
 
 @contextmanager
@@ -56,26 +48,18 @@ def whole_folder(target: str | Path, *, replace: bool = False) -> Iterator[Path]
     """
     target = Path(target)
     require_folder(target, empty=not replace)
-    with _reported(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-    try:
-        with _reported(target, own=False):
-            yield temporary
-        with _reported(target):
-            for path in (temporary, *temporary.rglob("*")):
-                _readable_by_umask(path)  # some libraries write private files, too
+    with _folder_beside(target) as folder:
+        yield folder
+        with writing(target):
+            for path in (folder, *folder.rglob("*")):
+                _readable_by_umask(path)
             if target.exists():
-                discarded = Path(
-                    tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent)
-                )
+                discarded = _new_folder(target, ".old")
                 target.replace(discarded / "old")
-                temporary.replace(target)
+                folder.replace(target)
                 shutil.rmtree(discarded, ignore_errors=True)
             else:
-                temporary.replace(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+                folder.replace(target)
 
 
 def require_folder(path: Path, *, empty: bool) -> None:
@@ -200,41 +184,51 @@ def file_digest(path: str | Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+@contextmanager
+def writing(target: str | Path) -> Iterator[None]:
+    """Around code that writes ``target``: an error of the file system is an :class:`InputError`."""
+    try:
+        yield
+    except OSError as error:
+        raise explain_os_error(error, target) from error
+
+
 def explain_os_error(error: OSError, target: str | Path) -> InputError:
     """The one line a user needs for an error of the file system."""
-    if full := no_space(error, target):
-        return full
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return InputError(f"{target} cannot be written: {error.strerror}; choose a folder you may write to")
-    if error.errno in (errno.ENOTDIR, errno.EEXIST):
-        return InputError(f"{target} cannot be created: {error.strerror}: {error.filename}")
-    return InputError(f"{target} cannot be written: {error.strerror or error}")
-
-
-def no_space(error: Exception, target: str | Path) -> InputError | None:
-    """The error to raise for a full disk, however a library reports it; None for any other."""
-    # EFBIG: a file larger than a limit of the system allows.
-    numbers, text = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), str(error).lower()
-    if getattr(error, "errno", None) in numbers or any(f"os error {n})" in text for n in numbers):
-        return InputError(f"{target}: no space left on the disk; free some space or choose another place")
-    return None
+    if _disk_full(error):
+        return InputError(f"{target}: {_NO_SPACE}")
+    return InputError(f"{target} cannot be written: {error.strerror or error}; choose another place")
 
 
 @contextmanager
-def _reported(target: Path, *, own: bool = True) -> Iterator[None]:
-    """Explain errors of the file system; in a caller's block only a full disk is surely about the target."""
+def _folder_beside(target: Path) -> Iterator[Path]:
+    """A new folder beside a target, removed in the end."""
+    with writing(target):
+        folder = _new_folder(target, ".part")
     try:
-        yield
+        yield folder
     except Exception as error:
-        if full := no_space(error, target):
-            raise full from error
-        if own and isinstance(error, OSError):
-            raise explain_os_error(error, target) from error
+        if _disk_full(error):  # any other error may be about another file
+            raise InputError(f"{target}: {_NO_SPACE}") from error
         raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _new_folder(target: Path, ending: str) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=ending, dir=target.parent))
+
+
+def _disk_full(error: Exception) -> bool:
+    """Whether there was no space for a file, however a library reports it."""
+    # EFBIG: a file larger than a limit of the system allows.
+    numbers, text = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), str(error).lower()
+    return getattr(error, "errno", None) in numbers or any(f"os error {n})" in text for n in numbers)
 
 
 def _readable_by_umask(path: Path) -> None:
-    # mkstemp and mkdtemp make private files; what the user gets should follow the umask like any other file.
+    # A temporary folder is private, and so are files of some libraries; the user's follow the umask.
     mask = os.umask(0)
     os.umask(mask)
     path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from filelock import FileLock
 
 from rarewords.errors import InputError
-from rarewords.files import explain_os_error, file_digest, read_json, whole_folder
+from rarewords.files import file_digest, read_json, whole_folder, writing
 from rarewords.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -152,16 +152,11 @@ def bundled_model() -> Path:
         target = cache_folder() / "models" / f"{BUNDLED_NAME}-{expected['model.safetensors'][:12]}"
         if _damaged(target, expected) is None:
             return target
-        try:
+        with writing(f"{target} (RAREWORDS_CACHE sets its place)"):
             target.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(target.with_name(target.name + ".lock")):
                 if _damaged(target, expected):  # another process may have just made it
                     _unpack(packed, target, expected)
-        except OSError as error:
-            problem = explain_os_error(error, target)
-            raise InputError(
-                f"{problem} (RAREWORDS_CACHE sets where the bundled model is unpacked)"
-            ) from error
         return target
 
 

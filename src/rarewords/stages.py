@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from rarewords.errors import HopelessError, InputError
-from rarewords.files import explain_os_error, read_json, require_folder, whole_file, whole_folder, write_json
+from rarewords.files import read_json, require_folder, whole_file, whole_folder, write_json, writing
 from rarewords.progress import duration, message
 
 _NOTE = "stage.json"
@@ -147,10 +147,8 @@ def work_beside(out: Path, *, keep: bool = False) -> Iterator[Stages]:
     finished pieces, and a message says that the same command resumes.
     """
     folder = _work_folder(out)
-    try:
+    with writing(out):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise explain_os_error(error, out) from None
     lock = FileLock(folder / _LOCK)
     try:
         lock.acquire(timeout=0)

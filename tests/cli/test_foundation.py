@@ -189,7 +189,9 @@ def test_a_target_that_is_not_free_is_refused_and_left_alone(tmp_path, vectors):
     assert "not empty" in refused("inject", "--vectors", vectors, "--out", out)
     assert (out / "mine").read_text() == "keep"
     assert "is a file" in refused("inject", "--vectors", vectors, "--out", vectors)
-    assert "cannot be created" in refused("inject", "--vectors", vectors, "--out", vectors / "x")
+    assert "cannot be written: File exists; choose another place" in refused(
+        "inject", "--vectors", vectors, "--out", vectors / "x"
+    )
 
 
 @pytest.mark.skipif(

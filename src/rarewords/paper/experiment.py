@@ -170,7 +170,7 @@ class Experiment:
             found.save(folder / "vectors.safetensors")
 
         folder = self.stages.folder("One-token approximation", recipe, make)
-        made = load_vectors(folder / "vectors.safetensors")
+        made = WordVectors.load(folder / "vectors.safetensors")
         return made if ready is None else ready.subset(word for word in words if word in ready).merge(made)
 
     @cached_property
@@ -224,7 +224,7 @@ class Experiment:
             write_json(folder / "context_share.json", mimic.history[-1].context_share)
 
         folder = self.stages.folder(f"Training {chosen.title}, seed {seed}", recipe, make)
-        vectors = {epoch: load_vectors(folder / f"epoch-{epoch}.safetensors") for epoch in epochs}
+        vectors = {epoch: WordVectors.load(folder / f"epoch-{epoch}.safetensors") for epoch in epochs}
         return Training(vectors, read_json(folder / "context_share.json"))
 
     def facts(self) -> Facts:
@@ -292,9 +292,3 @@ def tf32() -> Iterator[None]:
         yield
     finally:
         torch.set_float32_matmul_precision(before)
-
-
-def load_vectors(path: Path) -> WordVectors:
-    """Vectors in memory; torch warns of a mapped file because it cannot be written to."""
-    mapped = WordVectors.load(path)
-    return WordVectors(mapped.words, np.array(mapped.matrix), mapped.settings)
