@@ -3,40 +3,25 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rarewords.errors import InputError
+from rarewords.errors import InputError as InputError
 
-if TYPE_CHECKING:
-    from rarewords.corpus.build import build as build_store
-    from rarewords.corpus.store import Store
-    from rarewords.injection import inject, inject_folder
-    from rarewords.lm import Answers, LanguageModel, Query
-    from rarewords.mimic.attentive import AttentiveMimicking
-    from rarewords.mimic.learner import WordLearner
-    from rarewords.ota.approximate import approximate
-    from rarewords.probe.evaluate import evaluate
-    from rarewords.teaching.scan import scan
-    from rarewords.teaching.teach import teach
-    from rarewords.vectors import WordVectors
+if TYPE_CHECKING:  # "as" tells type checkers that a name is public
+    from rarewords.corpus.build import build
+    from rarewords.corpus.store import Store as Store
+    from rarewords.injection import inject as inject
+    from rarewords.injection import inject_folder as inject_folder
+    from rarewords.lm import Answers as Answers
+    from rarewords.lm import LanguageModel as LanguageModel
+    from rarewords.lm import Query as Query
+    from rarewords.mimic.attentive import AttentiveMimicking as AttentiveMimicking
+    from rarewords.mimic.learner import WordLearner as WordLearner
+    from rarewords.ota.approximate import approximate as approximate
+    from rarewords.probe.evaluate import evaluate as evaluate
+    from rarewords.teaching.scan import scan as scan
+    from rarewords.teaching.teach import teach as teach
+    from rarewords.vectors import WordVectors as WordVectors
 
-__version__ = "0.1.0"
-__all__ = [
-    "Answers",
-    "AttentiveMimicking",
-    "InputError",
-    "LanguageModel",
-    "Query",
-    "Store",
-    "WordLearner",
-    "WordVectors",
-    "__version__",
-    "approximate",
-    "build_store",
-    "evaluate",
-    "inject",
-    "inject_folder",
-    "scan",
-    "teach",
-]
+    build_store = build
 
 # Loaded on first use: importing torch takes seconds that `rarewords --help` need not spend.
 _HOMES = {
@@ -55,6 +40,8 @@ _HOMES = {
     "scan": "teaching.scan",
     "teach": "teaching.teach",
 }
+__version__ = "0.1.0"
+__all__ = sorted(["InputError", "__version__", *_HOMES])
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,7 @@ from rarewords.engine import batches_by_length, in_threads
 from rarewords.errors import InputError
 from rarewords.models import DEFAULT_MODEL, Kind, choose_device, load_pretrained
 from rarewords.progress import progress
-from rarewords.tokens import EncodedBlank, Tokens
+from rarewords.tokens import Tokens, with_slot
 
 R = TypeVar("R")
 _TOKENS_ON_CPU, _TOKENS_ON_GPU = 2048, 65536  # per batch of queries
@@ -287,26 +287,26 @@ class LanguageModel:
         self, title: str, queries: Sequence[Query], answer: Callable[[list[int], Tensor], R]
     ) -> Iterator[tuple[list[int], R]]:
         """Batches of queries, and what ``answer`` makes of the logits at their blanks, float32 or float64."""
-        encoded = self._encode(queries)
+        rows, mask = self._encode(queries), self.tokenizer.mask_token_id
 
         def compute(batch: list[int], inputs: Tensor) -> R:
-            blanks = torch.tensor([encoded[row].blank for row in batch], device=self.device)
+            blanks = torch.tensor([list(rows[row].ids).index(mask) for row in batch], device=self.device)
             logits = self.logits_at(inputs, blanks)
             return answer(batch, logits if logits.dtype == torch.float64 else logits.float())
 
-        pairs = zip(encoded, queries, strict=True)
-        rows = [InputRow(one.ids, one.word_end - 1, query.vector) for one, query in pairs]
         budget = _TOKENS_ON_CPU if self.device.type == "cpu" else _TOKENS_ON_GPU
         with progress(title, total=len(queries), unit="queries") as bar:
             for batch, found in self.in_batches(rows, compute, budget):
                 yield batch, found
                 bar.advance(len(batch))
 
-    def _encode(self, queries: Sequence[Query]) -> list[EncodedBlank]:
+    def _encode(self, queries: Sequence[Query]) -> list[InputRow]:
         if not queries:
             return []
+        rows = []
         encoded = self.tokens.encode_blanks([q.pattern for q in queries], [q.word for q in queries])
-        for row, query in enumerate(queries):
+        for query, (ids, start, end) in zip(queries, encoded, strict=True):
+            slot = 0
             if query.vector is not None:
                 if not query.word:
                     raise InputError(f"a vector needs a <W> to stand for; {query.pattern!r} has none")
@@ -315,13 +315,14 @@ class LanguageModel:
                         f"the vector for {query.word!r} has shape {tuple(query.vector.shape)}, "
                         f"but {self.name} takes vectors of size {self.dim}"
                     )
-                encoded[row] = encoded[row].with_slot(self.tokens.slash if query.slash else None)
-            if len(encoded[row].ids) > self.max_length:
+                ids, slot = with_slot(ids, start, end, self.tokens.slash if query.slash else None)
+            if len(ids) > self.max_length:
                 raise InputError(
-                    f"{query.word!r} in {query.pattern!r} has {len(encoded[row].ids)} tokens; "
+                    f"{query.word!r} in {query.pattern!r} has {len(ids)} tokens; "
                     f"{self.name} takes at most {self.max_length}"
                 )
-        return encoded
+            rows.append(InputRow(ids, slot, query.vector))
+        return rows
 
 
 def _unpickled(precision: str, fingerprint: str, name: str, *about: Any) -> LanguageModel:
@@ -345,5 +346,5 @@ def _unpadded(inputs: Tensor) -> dict[str, Tensor]:
 
 
 def _tensor(vector: np.ndarray | Tensor) -> Tensor:
-    # torch warns of read-only vectors out of memory-mapped files, hence the copy.
+    # torch warns of vectors that are read-only, as those that Ray sends, hence the copy.
     return (torch.tensor(vector) if isinstance(vector, np.ndarray) else vector.detach()).float().cpu()

@@ -6,7 +6,6 @@ knows these marks: a word's pieces are the tokens that cover its characters, fou
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,30 +21,17 @@ def is_pattern(text: str) -> bool:
     return text.count(WORD_SLOT) == 1 and len(BLANK.findall(text)) == 1
 
 
-@dataclass(frozen=True)
-class EncodedBlank:
-    """A pattern as token ids, special tokens included.
+def with_slot(
+    ids: tuple[int, ...], start: int, end: int, slash: tuple[int, ...] | None = None
+) -> tuple[tuple[int, ...], int]:
+    """Make room for one vector in place of a word's pieces, or behind them and a slash; and where it is.
 
-    ``ids[blank]`` is the mask. ``ids[word_start:word_end]`` are the pieces of the keyword, empty if the
-    pattern has no keyword.
+    ``(CLS, ku, ##m, is, MASK), 1, 3 -> (CLS, slot, is, MASK), 1``, with slash
+    ``(CLS, ku, ##m, /, slot, is, MASK), 4``. The slot holds the last piece until a vector replaces it.
     """
-
-    ids: tuple[int, ...]
-    blank: int
-    word_start: int
-    word_end: int
-
-    def with_slot(self, slash: tuple[int, ...] | None = None) -> "EncodedBlank":
-        """Make room for one vector in place of the word's pieces, or behind them and a slash.
-
-        ``ids (CLS, ku, ##m, is, MASK), word 1..3 -> (CLS, slot, is, MASK)``, with slash
-        ``(CLS, ku, ##m, /, slot, is, MASK)``. The slot holds the last piece until a vector replaces it.
-        """
-        slot = self.ids[self.word_end - 1 : self.word_end]
-        middle = slot if slash is None else self.ids[self.word_start : self.word_end] + slash + slot
-        ids = self.ids[: self.word_start] + middle + self.ids[self.word_end :]
-        blank = self.blank + len(ids) - len(self.ids) if self.blank >= self.word_end else self.blank
-        return EncodedBlank(ids, blank, self.word_start, self.word_start + len(middle))
+    slot = ids[end - 1 : end]
+    shown = slot if slash is None else ids[start:end] + slash + slot
+    return ids[:start] + shown + ids[end:], start + len(shown) - 1
 
 
 def with_capital(word: str) -> str:
@@ -116,8 +102,6 @@ class Tokens:
 
     def located_pieces(self, words: Sequence[str]) -> list[list[tuple[int, int, int]]]:
         """The pieces of each word and the letters each covers: ``skiers -> (skier, 0, 5), (##s, 5, 6)``."""
-        if not words:
-            return []
         backend = self.tokenizer.backend_tokenizer  # three times as fast as through transformers
         if backend.truncation or backend.padding:  # a change disturbs other threads that use the tokenizer
             backend.no_truncation()
@@ -163,11 +147,15 @@ class Tokens:
         """Vocabulary entries of one piece in running text that are not letters alone: ``,`` ``20th``"""
         return self._one_piece(lambda text: text.split() == [text] and not text.isalpha())
 
-    def encode_blanks(self, patterns: Sequence[str], words: Sequence[str]) -> list[EncodedBlank]:
+    def encode_blanks(
+        self, patterns: Sequence[str], words: Sequence[str]
+    ) -> list[tuple[tuple[int, ...], int, int]]:
         """Put each word into its pattern and tokenize the whole as running text.
 
         A pattern has one ``_`` for the blank and at most one ``<W>`` for the keyword:
         ``"a <W> is a kind of _ ."``. A pattern without ``<W>`` goes with an empty word.
+
+        :return: token ids with one mask, and where the word's pieces start and end in them.
         """
         filled = list(map(self._fill_slots, patterns, words))
         encoded = self.tokenizer([text for text, _, _ in filled], return_offsets_mapping=True)
@@ -188,8 +176,7 @@ class Tokens:
                 raise InputError(
                     f"the tokenizer drops the word {text[start:end]!r} entirely; use another word"
                 )
-            own = (inside[0], inside[-1] + 1) if inside else (0, 0)
-            result.append(EncodedBlank(tuple(ids), blank, *own))
+            result.append((tuple(ids), inside[0], inside[-1] + 1) if inside else (tuple(ids), 0, 0))
         return result
 
     def _fill_slots(self, pattern: str, word: str) -> tuple[str, int, int]:

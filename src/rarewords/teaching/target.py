@@ -27,7 +27,7 @@ from rarewords.lm import InputRow, LanguageModel, Query
 from rarewords.models import pooling
 from rarewords.teaching.judge import Judgement, Made
 from rarewords.teaching.splits import Occurrence
-from rarewords.tokens import EncodedBlank
+from rarewords.tokens import with_slot
 
 # By how many standard errors the gain must exceed what is asked for. Who lists a word has a reason to; most
 # words that a search finds in a text are read well. (An encoder judges these only with keep_all.)
@@ -134,9 +134,8 @@ def held_out_sentences(target: LanguageModel, made: Sequence[Made], *, slash: bo
             for left, pieces, right in _cut(target, fold.held_out):
                 ids = (*before, *left, *pieces, *right)
                 start = len(before) + len(left)
-                placed = EncodedBlank(ids, 0, start, start + len(pieces))
-                ways = [placed.with_slot(mark) for mark in marks]
-                taught = (InputRow(way.ids, way.word_end - 1, vector) for way in ways)
+                ways = (with_slot(ids, start, start + len(pieces), mark) for mark in marks)
+                taught = (InputRow(*way, vector) for way in ways)
                 yield HeldOut(owner, (InputRow(ids), *taught), len(right))
 
 
