@@ -106,7 +106,9 @@ def test_a_folder_that_a_killed_run_was_replacing_comes_back(tmp_path, in_place)
 
 
 def test_a_file_that_a_killed_run_was_writing_is_removed(tmp_path):
-    (tmp_path / ".vectors.safetensors.abcdefgh.part").write_bytes(b"half")
+    left = tmp_path / ".vectors.safetensors.abcdefgh.part"
+    left.mkdir()
+    (left / "vectors.safetensors").write_bytes(b"half")
     with work_beside(tmp_path / "vectors.safetensors"):
         pass
     assert list(tmp_path.iterdir()) == []

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 
@@ -49,7 +49,7 @@ def unpack(packed: dict[str, Tensor]) -> dict[str, Tensor]:
 def make_folder(checkpoint: Path, out: Path, like: Path) -> None:
     """Write the packed folder with a manifest of what unpacking it must give."""
     from rarewords.files import file_digest, write_json
-    from rarewords.models import unpack_weights
+    from rarewords.models import load_packed
 
     out.mkdir(parents=True, exist_ok=True)
     names = [
@@ -63,7 +63,8 @@ def make_folder(checkpoint: Path, out: Path, like: Path) -> None:
     shutil.copyfile(checkpoint, out / "weights.int8.safetensors")
     assert load_file(checkpoint)["bert.embeddings.word_embeddings.weight.int8"].dtype == torch.int8
     with tempfile.TemporaryDirectory() as temporary:
-        unpack_weights(out / "weights.int8.safetensors", Path(temporary) / "model.safetensors")
+        tensors = load_packed(out / "weights.int8.safetensors")
+        save_file(tensors, Path(temporary) / "model.safetensors", metadata={"format": "pt"})
         digests = {name: file_digest(out / name) for name in names}
         digests["model.safetensors"] = file_digest(Path(temporary) / "model.safetensors")
     write_json(out / "manifest.json", {"unpacked": digests})

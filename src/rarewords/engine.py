@@ -58,18 +58,14 @@ def in_threads(function: Callable[[T], R], items: Iterable[T], device: str) -> I
         return
     import torch  # as above
 
-    with one_thread():
-        if _threads == 1:
-            yield from map(function, items)
-            return
-        with ThreadPoolExecutor(_threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            running: deque[Future[R]] = deque()
-            for item in items:
-                running.append(pool.submit(function, item))
-                if len(running) > 2 * pool._max_workers:
-                    yield running.popleft().result()
-            while running:
+    with one_thread(), ThreadPoolExecutor(_threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        running: deque[Future[R]] = deque()
+        for item in items:
+            running.append(pool.submit(function, item))
+            if len(running) > 2 * pool._max_workers:
                 yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
 
 
 def batches_by_length(lengths: Sequence[int], tokens: int) -> list[list[int]]:

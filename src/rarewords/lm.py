@@ -7,7 +7,6 @@ how a sequence becomes hidden states. Through ``inputs_embeds`` a word may be it
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -120,9 +119,6 @@ class LanguageModel:
         """Pickled by its name: another process loads the model itself, once."""
         precision, about = torch.get_float32_matmul_precision(), (str(self.device), self.dtype, self.kind)
         return _unpickled, (precision, self.fingerprint, self.name, *about)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return type(self)(deepcopy(self.model, memo), self.tokenizer, name=self.name, kind=self.kind)
 
     @property
     def device(self) -> torch.device:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from filelock import FileLock
+from platformdirs import user_cache_path
 
 from rarewords.errors import InputError
 from rarewords.files import file_digest, read_json, whole_folder, writing
@@ -137,12 +138,7 @@ def shown_name(model: str | Path) -> str:
 
 def cache_folder() -> Path:
     """Where rarewords keeps what it can make again; set ``RAREWORDS_CACHE`` to move it."""
-    chosen = os.environ.get("RAREWORDS_CACHE")
-    if chosen:
-        return Path(chosen)
-    from platformdirs import user_cache_path
-
-    return user_cache_path("rarewords")
+    return Path(os.environ.get("RAREWORDS_CACHE") or user_cache_path("rarewords"))
 
 
 def bundled_model() -> Path:
@@ -158,13 +154,6 @@ def bundled_model() -> Path:
                 if _damaged(target, expected):  # another process may have just made it
                     _unpack(packed, target, expected)
         return target
-
-
-def unpack_weights(packed: Path, target: Path) -> None:
-    """Turn packed weights into a float32 safetensors file."""
-    from safetensors.torch import save_file
-
-    save_file(load_packed(packed), target, metadata={"format": "pt"})
 
 
 def load_packed(path: Path) -> dict[str, torch.Tensor]:
@@ -202,41 +191,38 @@ def _reachable(name: str) -> str:
 
     One request tells; the libraries underneath would retry for half a minute.
     """
-    # Only a hub name needs this import.
     from huggingface_hub import HfApi, try_to_load_from_cache
     from huggingface_hub.errors import GatedRepoError, HFValidationError
 
-    cached = None
     try:
-        cached = try_to_load_from_cache(name, "config.json")
-        found = HfApi().file_exists(name, "config.json")
+        if HfApi().file_exists(name, "config.json"):
+            return name
     except GatedRepoError:
         return name  # loading it says how to get access
     except HFValidationError:
-        found = False
+        pass
     except Exception as error:  # its class depends on the version of huggingface_hub
+        cached = try_to_load_from_cache(name, "config.json")
         if isinstance(cached, str):
             return str(Path(cached).parent)
         raise InputError(
             f"the model {name} is neither a folder nor in the hub's cache, and the hub cannot be reached "
             f"({error}); check the spelling and the connection, or give a folder"
         ) from None
-    if not found:
-        raise InputError(
-            f"the model {name} is neither a folder nor on the hub; check the spelling, or log in if it is "
-            "private"
-        )
-    return name
+    raise InputError(
+        f"the model {name} is neither a folder nor on the hub; check the spelling, or log in if it is private"
+    )
 
 
 def _unpack(packed: Path, target: Path, expected: Mapping[str, str]) -> None:
+    from safetensors.torch import save_file
+
     with whole_folder(target, replace=True) as folder:
-        unpack_weights(packed / "weights.int8.safetensors", folder / "model.safetensors")
-        for name in expected:
-            if name != "model.safetensors":
-                shutil.copyfile(packed / name, folder / name)
-        damaged = _damaged(folder, expected)
-        if damaged:
+        tensors = load_packed(packed / "weights.int8.safetensors")
+        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+        for name in expected.keys() - {"model.safetensors"}:
+            shutil.copyfile(packed / name, folder / name)
+        if damaged := _damaged(folder, expected):
             raise InputError(f"the bundled model is damaged ({damaged}); install rarewords again")
 
 
@@ -266,6 +252,5 @@ def _loading(what: str) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        reason = lines[0] if lines else type(error).__name__
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise InputError(f"{what} cannot be loaded: {reason}") from error

@@ -193,10 +193,7 @@ def _clear_up(out: Path) -> None:
     """Remove what a killed run has left: a half-written file or folder, and a folder that it had replaced."""
     for ending in ("part", "old") if out.exists() else ("part",):
         for left in _left_by_a_kill(out, ending):
-            if left.is_dir():
-                shutil.rmtree(left, ignore_errors=True)
-            else:
-                left.unlink(missing_ok=True)
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def _left_by_a_kill(out: Path, ending: str) -> Iterator[Path]:

@@ -58,8 +58,8 @@ class Tokens:
     @cached_property
     def lower_case(self) -> bool:
         """Whether the tokenizer ignores case."""
-        upper, lower = ("The Rare WORDS of Alphabet", "the rare words of alphabet")
-        return self._ids([upper])[0] == self._ids([lower])[0]
+        upper, lower = self._ids(["The Rare WORDS of Alphabet", "the rare words of alphabet"])
+        return upper == lower
 
     @cached_property
     def special_tokens(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
