@@ -178,12 +178,12 @@ def _source(name: str | Path) -> str:
     looks_local = path.is_absolute() or source.startswith((".", "~")) or source.count("/") > 1
     if looks_local and not path.is_dir():
         raise InputError(f"the model folder {source} does not exist")
-    if is_sentence_transformer(path):
-        path = transformer_folder(path)
-        source = str(path)
-    if path.is_dir() and not (path / "config.json").is_file():
-        raise InputError(f"{source} has no config.json, so it is not a Hugging Face model folder")
-    return source if path.is_dir() else _reachable(source)
+    if not path.is_dir():
+        return _reachable(source)
+    path = transformer_folder(path) if is_sentence_transformer(path) else path
+    if not (path / "config.json").is_file():
+        raise InputError(f"{path} has no config.json, so it is not a Hugging Face model folder")
+    return str(path)
 
 
 def _reachable(name: str) -> str:

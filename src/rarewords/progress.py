@@ -69,13 +69,10 @@ class Bar:
     def _print(self, *, final: bool) -> None:
         self._printed, self._spoken = time.monotonic(), True
         seconds = self._printed - self._started
-        rate = self._done / seconds if seconds > 0 else 0.0
-        parts = [f"{self._title}: {self._amount()}", *([f"{rate:,.1f}{self._unit}/s"] if rate else [])]
-        if final:
-            parts.append(f"{duration(seconds)} in all")
-        elif self.share:
-            parts.append(f"{duration(seconds / self.share - seconds)} left")
-        line = ", ".join([*parts, *([self._note] if self._note else [])])
+        rate = f"{self._done / seconds:,.1f}{self._unit}/s" if self._done and seconds else ""
+        left = f"{duration(seconds / self.share - seconds)} left" if self.share else ""
+        took = f"{duration(seconds)} in all" if final else left
+        line = ", ".join(filter(None, [f"{self._title}: {self._amount()}", rate, took, self._note]))
         if sys.stderr.isatty():
             width = shutil.get_terminal_size().columns - 1
             print(f"\r\x1b[K{line[:width]}", end="\n" if final else "", file=sys.stderr, flush=True)
