@@ -70,9 +70,10 @@ def main() -> None:
     before = evaluate(lm, data, EvalSettings())
     after = evaluate(after_lm, data, EvalSettings())
     rows = []
-    for cell, now in zip(before.cells, after.cells, strict=True):
-        figures = [figure(cell.mrr.mean), figure(now.mrr.mean)]
-        rows.append([relation_title(cell.relation), cell.band, f"{cell.entries:,}", *figures])
+    for relation, band in before.cells:
+        figures = [figure(one.measure(relation, band).mean) for one in (before, after)]
+        entries = before.chosen(relation, band).sum()
+        rows.append([relation_title(relation), band, f"{entries:,}", *figures])
     print(markdown_table(["relation", "frequency", "entries", "MRR before", "MRR after"], rows, left=2))
     report = {
         "model": taught.model,
@@ -93,7 +94,7 @@ def main() -> None:
 def _keywords(lm: LanguageModel, store: Store, dataset: Dataset, chosen: argparse.Namespace) -> list[str]:
     names, counts = store.counts(chosen.min_count)
     frequent = dict(zip(names, counts.tolist(), strict=True))
-    entries = dataset.select(relations=("antonym", "hypernym", "cohyponym"))
+    entries = [entry for entry in dataset if entry.relation != "corruption"]
     keywords = sorted({entry.word.text for entry in entries if band_of(entry.count) in chosen.frequency})
     keywords = [word for word in keywords if word in frequent and len(lm.pieces(word)) > 1]
     step = max(1, len(keywords) // chosen.limit)

@@ -215,10 +215,7 @@ def score(result: ProbeResult, pieces: ProbeResult) -> float:
     """The rule of choice: MRR in units of the pieces' MRR, the mean of rare, medium and frequent keywords."""
     total = 0.0
     for band in BANDS:
-        ours, theirs = result.cell("all", band), pieces.cell("all", band)
-        assert ours is not None
-        assert theirs is not None
-        total += ours.mrr.mean / theirs.mrr.mean / len(BANDS)
+        total += result.measure("all", band).mean / pieces.measure("all", band).mean / len(BANDS)
     return total
 
 
@@ -227,9 +224,9 @@ def cells(result: ProbeResult) -> dict[str, list[float]]:
     found = {}
     for relation in ("all", *RELATIONS):
         for band in BANDS:
-            cell = result.cell(relation, band)
-            if cell is not None:
-                found[f"{relation} {band}"] = [round(cell.mrr.mean, 4), round(cell.mrr.error, 4)]
+            if (relation, band) in result.cells:
+                mrr = result.measure(relation, band)
+                found[f"{relation} {band}"] = [round(mrr.mean, 4), round(mrr.error, 4)]
     return found
 
 

@@ -114,7 +114,9 @@ def keywords(lm: LanguageModel, count: dict[str, int], subset: str) -> dict[str,
     """The entries of each keyword that can be taught, without words that the other set has too."""
     entries: dict[str, list[Entry]] = {}
     others = set()
-    for entry in Dataset.load().select(relations=RELATIONS):
+    for entry in Dataset.load():
+        if entry.relation not in RELATIONS:
+            continue
         if entry.subset != subset:
             others.add(entry.word.text)
         elif entry.word.text in count:

@@ -67,7 +67,7 @@ def main() -> None:
     prepared = PreparedContexts(store, list(dict.fromkeys([*frequent, *keywords["dev"], *keywords["test"]])))
 
     def record(result: ProbeResult, **about: Any) -> None:
-        cells = {f"{cell.relation} {cell.band}": round(cell.mrr.mean, 4) for cell in result.cells}
+        cells = {" ".join(cell): round(result.measure(*cell).mean, 4) for cell in result.cells}
         line = json.dumps({"model": Path(asked.model).name, **about, **cells})
         asked.out.mkdir(parents=True, exist_ok=True)
         with (asked.out / "ablation.jsonl").open("a", encoding="utf-8") as stream:

@@ -46,7 +46,7 @@ def main() -> None:
     def measure(about: dict[str, object], vectors: WordVectors | None) -> None:
         method = "pieces" if vectors is None else "vectors"
         found = evaluate(lm, dataset, EvalSettings(method=method), vectors=vectors)
-        cells = {f"{cell.relation} {cell.band}": round(cell.mrr.mean, 4) for cell in found.cells}
+        cells = {" ".join(cell): round(found.measure(*cell).mean, 4) for cell in found.cells}
         line = json.dumps({**about, "entries": len(dataset), "MRR": found.mrr, **cells})
         with path.open("a", encoding="utf-8") as stream:
             stream.write(line + "\n")

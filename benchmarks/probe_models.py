@@ -27,7 +27,6 @@ def main() -> None:
     parser.add_argument("models", nargs="+")
     parser.add_argument("--methods", nargs="*", default=["pieces", "first", "last", "avg"])
     parser.add_argument("--vectors", nargs="*", default=[], metavar="NAME=FILE")
-    parser.add_argument("--below", type=int)
     parser.add_argument("--depth", type=int, default=512)
     parser.add_argument("--limit", type=int)
     parser.add_argument("--device", default="auto")
@@ -47,20 +46,14 @@ def main() -> None:
                 continue  # made for another of the models
             label = f"{shown_name(name)} {title}"
             target = asked.out / f"{label.replace(' ', '-').replace('/', '-')}.json.gz"
-            settings = EvalSettings(
-                method=method,
-                depth=asked.depth,
-                limit=asked.limit,
-                below=asked.below if method != "pieces" else None,
-            )
+            settings = EvalSettings(method=method, depth=asked.depth, limit=asked.limit)
             started, spent = time.perf_counter(), time.process_time()
             result = evaluate(lm, dataset, settings, vectors=vectors, label=label, answers=asked.answers)
             if lm.device.type == "cuda":
                 torch.cuda.synchronize()
             seconds, cpu = time.perf_counter() - started, time.process_time() - spent
             result.save(target)
-            cells = [result.cell("all", band) for band in BANDS]
-            figures = " ".join(f"{cell.band} {cell.mrr.mean:.3f}" for cell in cells if cell)
+            figures = " ".join(f"{band} {result.measure('all', band).mean:.3f}" for band in BANDS)
             queries = result.settings["queries"]
             print(f"{label}: {queries} queries, {seconds:.1f} s (CPU {cpu:.1f} s), MRR {figures}", flush=True)
 

@@ -62,7 +62,7 @@ def model_part(name: str, lines: list[dict[str, Any]], folder: Path) -> list[str
         [f"{relation} {band}", *(cell(results, key, relation, band) for key in FINAL)]
         for relation in ("all", *RELATIONS)
         for band in BANDS
-        if results["pieces"].cell(relation, band) is not None
+        if (relation, band) in results["pieces"].cells
     ]
     tried = [line for line in lines if line["measure"] == "probe" and line["set"] == "dev"]
     bands = [f"all {band}" for band in BANDS]
@@ -104,16 +104,14 @@ def load(path: Path, dataset: Dataset) -> ProbeResult:
 
 def cell(results: dict[str, ProbeResult], key: str, relation: str, band: str) -> str:
     """MRR, its ratio to the pieces, and whether they differ."""
-    found, pieces = results[key].cell(relation, band), results["pieces"].cell(relation, band)
-    if found is None or pieces is None:
-        return "–"
+    found, pieces = (results[one].measure(relation, band).mean for one in (key, "pieces"))
     if key == "pieces":
-        return short(found.mrr.mean)
+        return short(found)
     chosen = results["pieces"].chosen(relation, band)
     difference = compare_values(results[key].reciprocal[chosen], results["pieces"].reciprocal[chosen])
     star = "*" if difference.direction else ""
-    ratio = f" ({found.mrr.mean / pieces.mrr.mean:.2f})" if pieces.mrr.mean else ""
-    return f"{short(found.mrr.mean)}{star}{ratio}"
+    ratio = f" ({found / pieces:.2f})" if pieces else ""
+    return f"{short(found)}{star}{ratio}"
 
 
 def figure(value: list[float]) -> str:

@@ -13,6 +13,8 @@ import argparse
 import shutil
 from pathlib import Path
 
+import numpy as np
+
 from rarewords.files import whole_file
 from rarewords.probe.compare import compare
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
@@ -93,9 +95,8 @@ def rises(result: ProbeResult) -> str:
     """Whether MRR rises from rare to frequent, for every relation with entries in all three bands."""
     rows = []
     for relation in (*RELATIONS, "all"):
-        cells = [result.cell(relation, band) for band in BANDS]
-        means = [cell.mrr.mean for cell in cells if cell is not None]
-        if len(means) == len(BANDS):
+        means = [result.measure(relation, band).mean for band in BANDS]
+        if not np.isnan(means).any():
             rows.append([relation_title(relation), "yes" if sorted(means) == means else "no"])
     return markdown_table(["relation", "MRR rises from rare to medium to frequent"], rows)
 

@@ -32,9 +32,9 @@ def run(monkeypatch, capsys):
 @pytest.fixture
 def small(tmp_path):
     """Options for a quick evaluation."""
-    settings = tmp_path / "settings.toml"
-    settings.write_text('relations = ["hypernym"]\n')
-    return ["--limit", "15", "--set", "test", "--device", "cpu", "--settings", settings]
+    hypernyms = tuple(entry for entry in Dataset.load() if entry.relation == "hypernym")
+    Dataset(hypernyms[::40]).save(tmp_path / "hypernyms.tsv")
+    return ["--limit", "15", "--set", "test", "--device", "cpu", "--data", tmp_path / "hypernyms.tsv"]
 
 
 def test_from_evaluation_to_figures(run, small, tmp_path):
@@ -57,6 +57,8 @@ def test_from_evaluation_to_figures(run, small, tmp_path):
     code, out, _ = run("compare", *results, "--json")
     assert json.loads(out)["results"] == ["gte-mlm pieces", "gte-mlm avg"]
     relation = ["--relation", "hypernym"]
+    code, _, err = run("figure", tmp_path / "a.json", "--heatmap", "--relation", "cohyponym+", "--out", "x")
+    assert (code, "no entries of the relation cohyponym" in err) == (2, True)
     assert run("figure", tmp_path / "a.json", "--heatmap", *relation, "--out", tmp_path / "h")[0] == 0
     assert (tmp_path / "h.png").is_file()
     assert run("figure", *results, "--out", tmp_path / "f.svg")[0] == 0
@@ -66,7 +68,7 @@ def test_from_evaluation_to_figures(run, small, tmp_path):
 
 
 def test_vectors_of_either_format_give_the_same_ranks(run, small, lm, tmp_path):
-    chosen = Dataset.load().select(subset="test", relations=["hypernym"], limit=15)
+    chosen = Dataset.load(tmp_path / "hypernyms.tsv").select(subset="test", limit=15)
     words = sorted({entry.word.text for entry in chosen})
     numbers = np.random.default_rng(0).normal(size=(len(words), lm.dim)).astype(np.float32) / 10
     vectors = WordVectors(words, numbers)
@@ -108,14 +110,14 @@ def test_mistakes_are_one_line(run, tmp_path):
     counts = tmp_path / "counts.tsv"
     counts.write_text("lime\t7\nfruit twelve\n")
     settings = tmp_path / "s.toml"
-    settings.write_text('relations = ["meronym"]\n')
+    settings.write_text("depth = 50\n")
     out = ["--out", tmp_path / "r.json"]
     for arguments, reason in [
         (["eval", "--vectors", vectors, *out], "another model"),
         (["eval", "--vectors", tmp_path / "none.txt", *out], "none.txt does not exist"),
         (["eval", "--data", bad, *out], "bad.tsv, line 1"),
-        (["eval", "--settings", settings, *out], "unknown relation"),
-        (["eval", "--slash", *out], "need vectors"),
+        (["eval", "--settings", settings, *out], "depth must be at least 100"),
+        (["eval", "--slash", *out], "needs vectors"),
         (["compare", bad], "not a JSON file"),
         (["compare", shape], "shape.json is damaged"),
         (["figure", shape, *out], "shape.json is damaged"),

@@ -302,7 +302,7 @@ _COMMANDS = {
     "infer": ("contexts", "length", "reading", "spelling", "condense"),
     "ota": ("steps", "frame", "seed", "learning_rate"),
     "teach": ("top", "min_count", "contexts", "rule"),
-    "eval": ("relations", "depth", "limit"),
+    "eval": ("method", "depth", "limit"),
 }
 _tomls = st.sampled_from(sorted(_COMMANDS)).flatmap(
     lambda command: st.tuples(

@@ -114,14 +114,6 @@ def test_a_words_own_embedding_changes_nothing(lm, sample, result):
     assert found.settings["keywords_with_vectors"] == len(words) > 10
 
 
-def test_vectors_below_a_count_only(lm, sample, result):
-    settings = EvalSettings(method="avg", below=10)
-    mixed, avg = evaluate(lm, sample, settings), evaluate(lm, sample, EvalSettings(method="avg"))
-    rare = result.count < 10
-    assert mixed.rank[rare].tolist() == avg.rank[rare].tolist()
-    assert mixed.rank[~rare].tolist() == result.rank[~rare].tolist()
-
-
 def test_slash_shows_both(lm, sample, result):
     both = evaluate(lm, sample, EvalSettings(method="avg", slash=True))
     assert columns(both) != columns(evaluate(lm, sample, EvalSettings(method="avg")))
@@ -166,8 +158,6 @@ def test_refusals(lm, sample):
         evaluate(lm, sample, EvalSettings(method="vectors"))
     with pytest.raises(InputError, match="unknown method"):
         EvalSettings(method="sum")
-    with pytest.raises(InputError, match="unknown relation"):
-        EvalSettings(relations=("meronym",))
     with pytest.raises(InputError, match="at least 100"):
         EvalSettings(depth=50)
 

@@ -23,9 +23,9 @@ from tests.report.results import made
 def test_tables():
     results = [made("a"), made("b", 3)]
     table = result_table(results[0])
-    cell = results[0].cell("hypernym", "frequent")
+    mrr = results[0].measure("hypernym", "frequent")
     (row,) = [line for line in table.splitlines() if "hypernym" in line and "frequent" in line]
-    assert f"{figure(cell.mrr.mean)} ± {figure(cell.mrr.error)}" in row
+    assert f"{figure(mrr.mean)} ± {figure(mrr.error)}" in row
     comparison = compare(results)
     shown = comparison_table(comparison)
     rows = [line for line in shown.splitlines() if line.startswith("| hypernym")]

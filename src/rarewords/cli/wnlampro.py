@@ -63,8 +63,7 @@ def evaluate(
 ) -> None:
     """Probe a model: MRR, P@3 and P@10 by relation and frequency.
 
-    If interrupted, the same command resumes. `--settings` takes the fields of EvalSettings: relations, depth,
-    and `below`, which replaces only keywords that occur fewer than N times.
+    If interrupted, the same command resumes. `--settings` takes `depth`, the number of answers to rank.
     """
     from rarewords.probe.evaluate import EvalSettings
     from rarewords.report.tables import result_table
@@ -116,16 +115,17 @@ def figure(
     results: list[Path], out: Path, heatmap: bool = False, metric: str = "mrr", relation: str | None = None
 ) -> None:
     """Draw a metric by frequency, one line per result; or a heat map of ranks."""
-    from rarewords.report.figures import draw_heat_map, draw_methods, heat_map
+    from rarewords.report.figures import draw_heat_map, draw_methods, figure_files, heat_map
 
     loaded = [ProbeResult.load(path) for path in results]
-    if heatmap and len(loaded) != 1:
-        raise InputError(f"a heat map shows one result, not {len(loaded)}")
-    if heatmap:
-        written = draw_heat_map(heat_map(loaded[0], relation or "cohyponym"), out)
+    chosen = (relation or ("cohyponym" if heatmap else "all")).removesuffix("+")
+    if not heatmap:
+        draw_methods(loaded, out, metric=metric, relation=chosen)
+    elif len(loaded) == 1:
+        draw_heat_map(heat_map(loaded[0], chosen), out)
     else:
-        written = draw_methods(loaded, out, metric=metric, relation=relation or "all")
-    for path in written:
+        raise InputError(f"a heat map shows one result, not {len(loaded)}")
+    for path in figure_files(out):
         typer.echo(path)
 
 

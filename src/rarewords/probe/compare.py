@@ -12,7 +12,6 @@ import numpy as np
 from scipy.special import bdtr
 
 from rarewords.errors import InputError
-from rarewords.probe.dataset import BANDS, RELATIONS
 from rarewords.probe.result import METRICS, Measure, ProbeResult
 
 LEVEL = 0.05
@@ -47,8 +46,6 @@ class Difference:
 
 def compare_values(result: np.ndarray, baseline: np.ndarray) -> Difference:
     """Compare two results, given one number per entry. *Shape of each:* (entries,)"""
-    if result.shape != baseline.shape or result.ndim != 1 or not len(result):
-        raise InputError(f"{result.shape} and {baseline.shape} numbers cannot be compared entry by entry")
     difference = result - baseline
     # The values are fractions with small denominators; anything smaller is a rounding error.
     wins, losses = int((difference > 1e-9).sum()), int((difference < -1e-9).sum())
@@ -92,11 +89,6 @@ class ComparedCell:
     measures: dict[str, tuple[Measure, ...]]
     runs: dict[str, tuple[tuple[float, ...], ...]]
     differences: dict[str, tuple[Difference, ...]]
-
-    def best(self, metric: str) -> frozenset[int]:
-        """The results with the highest mean, rounded to three digits as in the tables."""
-        means = [round(one.mean, 3) for one in self.measures[metric]]
-        return frozenset(i for i, mean in enumerate(means) if mean == max(means))
 
 
 @dataclass(frozen=True)
@@ -144,21 +136,20 @@ def compare(results: Sequence[ProbeResult | Sequence[ProbeResult]]) -> Compariso
     methods = [[one] if isinstance(one, ProbeResult) else one for one in results]
     check_comparable([run for runs in methods for run in runs])
     first = methods[0][0]
-    several = len(set(first.relation)) > 1  # with one relation, "all" would repeat it
+    one_relation = len(set(first.relation)) == 1  # which "all" would repeat
     cells = []
-    for relation in (*RELATIONS, "all") if several else (first.relation[0],):
-        for band in (*BANDS, "all"):
-            rows = first.chosen(relation, band)
-            if not rows.any():
-                continue
-            cell = ComparedCell(relation, band, int(rows.sum()), {}, {}, {})
-            for metric in METRICS:
-                found = [np.array([run.values(metric)[rows] for run in runs]) for runs in methods]
-                baseline, *others = means = [runs.mean(axis=0) for runs in found]
-                cell.measures[metric] = tuple(map(Measure.of, means))
-                cell.runs[metric] = tuple(tuple(runs.mean(axis=1).tolist()) for runs in found)
-                cell.differences[metric] = tuple(compare_values(one, baseline) for one in others)
-            cells.append(cell)
+    for relation, band in first.cells:
+        if relation == "all" and one_relation:
+            continue
+        rows = first.chosen(relation, band)
+        cell = ComparedCell(relation, band, int(rows.sum()), {}, {}, {})
+        for metric in METRICS:
+            found = [np.array([run.values(metric)[rows] for run in runs]) for runs in methods]
+            baseline, *others = means = [runs.mean(axis=0) for runs in found]
+            cell.measures[metric] = tuple(map(Measure.of, means))
+            cell.runs[metric] = tuple(tuple(runs.mean(axis=1).tolist()) for runs in found)
+            cell.differences[metric] = tuple(compare_values(one, baseline) for one in others)
+        cells.append(cell)
     return Comparison(tuple(runs[0].label for runs in methods), tuple(cells))
 
 

@@ -8,7 +8,7 @@ import hashlib
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import as_file, files
@@ -125,10 +125,8 @@ class Dataset:
         """The published format."""
         return "".join(f"{entry}\n" for entry in self.entries)
 
-    def select(
-        self, *, subset: str = "all", relations: Iterable[str] | None = None, limit: int | None = None
-    ) -> tuple[Entry, ...]:
-        """The entries of a set and of some relations.
+    def select(self, *, subset: str = "all", limit: int | None = None) -> tuple[Entry, ...]:
+        """The entries of ``dev``, ``test`` or ``all``.
 
         :param limit: keep at most N of them, evenly spread so that every relation has its share.
         """
@@ -136,12 +134,11 @@ class Dataset:
             raise InputError(f"unknown set {subset!r}; use dev, test or all")
         if limit is not None and limit < 1:
             raise InputError(f"the limit must be at least 1, not {limit}")
-        wanted = set(RELATIONS) if relations is None else {relation_name(one) for one in relations}
-        chosen = [one for one in self.entries if subset in ("all", one.subset) and one.relation in wanted]
+        chosen = [one for one in self.entries if subset in ("all", one.subset)]
         if limit is not None and limit < len(chosen):
             chosen = [chosen[i * len(chosen) // limit] for i in range(limit)]
         if not chosen:
-            raise InputError(f"{self.name} has no entries of that set and relation")
+            raise InputError(f"{self.name} has no entries of the set {subset}")
         return tuple(chosen)
 
     def save(self, path: str | Path) -> None:
@@ -154,26 +151,14 @@ class Dataset:
         return _bundled() if str(path) == BUNDLED_DATASET else cls(tuple(_read(Path(path))), str(path))
 
 
-def relation_name(name: str) -> str:
-    """A relation from its name or the paper's abbreviation: ``coh+ -> cohyponym``."""
-    lowered = name.strip().lower().removesuffix("+")
-    for relation in RELATIONS:
-        if lowered in (relation, relation[:3]):
-            return relation
-    raise InputError(f"unknown relation {name!r}; use {', '.join(RELATIONS)}")
-
-
 def patterns_for(relation: str, word: str) -> tuple[str, ...]:
     """The patterns of a relation, ready for this keyword.
 
     >>> patterns_for("hypernym", "onion")[2]
     'an <W> is a _.'
     """
-    patterns = _patterns()
-    if relation not in patterns:
-        raise InputError(f"unknown relation {relation!r}; use {', '.join(patterns)}")
     article = "an" if word[:1].lower() in tuple("aeiou") else "a"
-    return tuple(pattern.replace("{a}", article) for pattern in patterns[relation])
+    return tuple(pattern.replace("{a}", article) for pattern in _patterns()[relation])
 
 
 @cache

@@ -13,7 +13,7 @@ from rarewords.lm import LanguageModel, Query
 from rarewords.models import shown_name
 from rarewords.ota.objective import baseline
 from rarewords.ota.settings import BASELINES
-from rarewords.probe.dataset import RELATIONS, Dataset, Entry, patterns_for, relation_name
+from rarewords.probe.dataset import Dataset, Entry, patterns_for
 from rarewords.probe.predict import Asked, predict
 from rarewords.probe.result import RANK_LIMIT, ProbeResult, score
 from rarewords.settings import bounded, check_bounds
@@ -34,16 +34,13 @@ class EvalSettings:
         keyword that has a given vector.
     :param subset: ``dev``, ``test`` or ``all``.
     :param limit: ask at most N entries, evenly spread.
-    :param below: replace only keywords that occur less often than this; the others keep their subwords.
     :param slash: show subwords and vector, ``kumquat / <vector>``, instead of the vector alone.
     :param depth: the number of answers to rank; the metrics use the first 100.
     """
 
     method: str = "pieces"
     subset: str = "all"
-    relations: tuple[str, ...] = RELATIONS
     limit: int | None = None
-    below: int | None = bounded(None, at_least=1)
     slash: bool = False
     depth: int = bounded(RANK_LIMIT, at_least=RANK_LIMIT)
 
@@ -51,9 +48,8 @@ class EvalSettings:
         if self.method not in METHODS:
             raise InputError(f"unknown method {self.method!r}; use {', '.join(METHODS)}")
         check_bounds(self)
-        if self.method == "pieces" and (self.below is not None or self.slash):
-            raise InputError("'below' and 'slash' need vectors; the method pieces has none")
-        object.__setattr__(self, "relations", tuple(relation_name(one) for one in self.relations))
+        if self.method == "pieces" and self.slash:
+            raise InputError("a slash needs vectors; the method pieces has none")
 
 
 def evaluate(
@@ -76,7 +72,7 @@ def evaluate(
     :param answers: keep each entry's best question with its first answers.
     """
     settings = settings or EvalSettings()
-    entries = dataset.select(subset=settings.subset, relations=settings.relations, limit=settings.limit)
+    entries = dataset.select(subset=settings.subset, limit=settings.limit)
     if settings.depth >= len(lm.embeddings):
         raise InputError(f"the depth {settings.depth} exceeds the vocabulary of {len(lm.embeddings)} tokens")
     known = _share_of_known_targets(lm, dataset.name, entries)
@@ -132,15 +128,14 @@ def _replacements(
     """The keywords that are shown as a vector. *Shape of each:* (dim,)"""
     if (settings.method == "vectors") != (vectors is not None):
         raise InputError("the method 'vectors' needs vectors, and no other method takes them")
-    limit = settings.below
-    words = sorted({entry.word.text for entry in entries if limit is None or entry.count < limit})
+    words = sorted({entry.word.text for entry in entries})
     if settings.method in BASELINES:
         return {
             word: baseline(lm, torch.tensor([pieces], device=lm.device), settings.method)[0].cpu().numpy()
             for word, pieces in zip(words, lm.tokens.pieces_of(words), strict=True)
             if len(pieces) > 1
         }
-    if vectors is None or not words:
+    if vectors is None:
         return {}
     if vectors.dim != lm.dim:
         raise InputError(

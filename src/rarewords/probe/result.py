@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,7 +33,7 @@ _NUMBERS = (*_SCORES, "count")
 
 @dataclass(frozen=True)
 class Measure:
-    """A mean over entries and its standard error, NaN for a single entry."""
+    """A mean over entries and its standard error; the error of one entry is NaN, as are both without any."""
 
     mean: float
     error: float
@@ -41,19 +42,7 @@ class Measure:
     def of(cls, values: np.ndarray) -> Self:
         """Mean and standard error of one number per entry. *Shape:* (entries,)"""
         error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-        return cls(float(values.mean()), float(error))
-
-
-@dataclass(frozen=True)
-class Cell:
-    """The metrics of one relation and one frequency band; either may be ``all``."""
-
-    relation: str
-    band: str
-    entries: int
-    mrr: Measure
-    p3: Measure
-    p10: Measure
+        return cls(float(values.mean()) if len(values) else np.nan, float(error))
 
 
 def score(targets: np.ndarray) -> tuple[int, int, int]:
@@ -128,7 +117,7 @@ class ProbeResult:
     @property
     def mrr(self) -> float:
         """Mean reciprocal rank over all entries."""
-        return float(self.reciprocal.mean())
+        return self.measure().mean
 
     @cached_property
     def bands(self) -> np.ndarray:
@@ -140,19 +129,15 @@ class ProbeResult:
         chosen = np.array([relation in ("all", one) for one in self.relation])
         return chosen if band == "all" else chosen & (self.bands == band)
 
-    def cell(self, relation: str = "all", band: str = "all") -> Cell | None:
-        """The metrics of a relation and a frequency band, None without such entries."""
-        rows = self.chosen(relation, band)
-        if not rows.any():
-            return None
-        mrr, p3, p10 = (Measure.of(self.values(metric)[rows]) for metric in METRICS)
-        return Cell(relation, band, int(rows.sum()), mrr, p3, p10)
+    def measure(self, relation: str = "all", band: str = "all", metric: str = "mrr") -> Measure:
+        """The mean of a metric over a relation and a frequency band."""
+        return Measure.of(self.values(metric)[self.chosen(relation, band)])
 
     @cached_property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[tuple[str, str]]:
         """Every relation and band that has entries; ``all`` comes last in both."""
-        pairs = [(relation, band) for relation in (*RELATIONS, "all") for band in (*BANDS, "all")]
-        return [cell for cell in (self.cell(*pair) for pair in pairs) if cell is not None]
+        pairs = product((*RELATIONS, "all"), (*BANDS, "all"))
+        return [pair for pair in pairs if self.chosen(*pair).any()]
 
     def restrict(self, rows: np.ndarray, **settings: Any) -> Self:
         """The result of some entries, with changed settings. *Shape of rows:* (entries,), boolean"""
@@ -180,27 +165,23 @@ class ProbeResult:
 
     def save(self, path: str | Path) -> None:
         """Write JSON, compressed if the name ends in ``.gz``; the same bytes for the same result."""
-        write_lines(path, [json.dumps(self.as_json(), indent=1, ensure_ascii=False), "\n"])
-
-    def as_json(self) -> dict[str, Any]:
-        """The content of the file; a column is one string, which keeps the file small."""
-        entries = {name: " ".join(map(str, getattr(self, name))) for name in (*_TEXTS, *_NUMBERS)}
-        return {
-            "format": _FORMAT,
-            "settings": dict(self.settings),
-            "cells": self.summary(),
-            "entries": entries,
-            **({"answers": list(self.answers)} if self.answers else {}),
-        }
+        stored = {"format": _FORMAT, "settings": dict(self.settings), "cells": self.summary()}
+        # A column is one string, which keeps the file small.
+        stored["entries"] = {name: " ".join(map(str, getattr(self, name))) for name in (*_TEXTS, *_NUMBERS)}
+        if self.answers:
+            stored["answers"] = list(self.answers)
+        write_lines(path, [json.dumps(stored, indent=1, ensure_ascii=False), "\n"])
 
     def summary(self) -> list[dict[str, Any]]:
         """The metrics of every cell as plain numbers, for ``--json`` and for people who open the file."""
         rows = []
-        for cell in self.cells:
-            row: dict[str, Any] = {"relation": cell.relation, "frequency": cell.band, "entries": cell.entries}
-            for metric, measure in zip(METRICS, (cell.mrr, cell.p3, cell.p10), strict=True):
+        for relation, band in self.cells:
+            entries = int(self.chosen(relation, band).sum())
+            row: dict[str, Any] = {"relation": relation, "frequency": band, "entries": entries}
+            for metric in METRICS:
+                measure = self.measure(relation, band, metric)
                 row[metric] = round(measure.mean, 6)
-                if cell.entries > 1:
+                if entries > 1:
                     row[f"{metric}_error"] = round(measure.error, 6)
             rows.append(row)
         return rows
@@ -213,8 +194,6 @@ class ProbeResult:
             raise InputError(f"{path} is not a result of rarewords wnlampro eval")
         with understood(path, "evaluate again"):
             entries, settings, answers = stored["entries"], stored["settings"], stored.get("answers", [])
-            if not isinstance(settings, dict) or not isinstance(settings.get("depth", RANK_LIMIT), int):
-                raise ValueError("its settings do not name a depth")
             if not isinstance(answers, list) or not all(isinstance(one, str) for one in answers):
                 raise ValueError("its answers are not a list of texts")
             columns: dict[str, Any] = {name: entries[name].split(" ") for name in _TEXTS}

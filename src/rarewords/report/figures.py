@@ -12,7 +12,7 @@ import numpy as np
 from rarewords.errors import InputError
 from rarewords.files import whole_file
 from rarewords.probe.compare import check_comparable
-from rarewords.probe.dataset import BANDS, relation_name
+from rarewords.probe.dataset import BANDS
 from rarewords.probe.result import Measure, ProbeResult
 from rarewords.report.tables import METRIC_TITLES, relation_title
 
@@ -37,23 +37,14 @@ class HeatMap:
     ranks: tuple[float | None, ...]
     cells: tuple[tuple[int, ...], ...]
 
-    @property
-    def shares(self) -> np.ndarray:
-        """The distribution of ranks in each column; NaN if no keyword has such a count. *Shape:* as cells"""
-        cells = np.array(self.cells, dtype=float)
-        with np.errstate(invalid="ignore"):
-            shares: np.ndarray = cells / cells.sum(axis=0)
-        return shares
-
 
 def heat_map(result: ProbeResult, relation: str = "cohyponym") -> HeatMap:
     """Ranks and counts in intervals that double: counts (2^(j-1), 2^j] up to 2^13.
 
     Higher counts are in the last column, entries without a rank in the last row.
     """
-    chosen = result.chosen(_relation(relation))
-    if not chosen.any():
-        raise InputError(f"{result.label!r} has no entries of the relation {relation}")
+    chosen = result.chosen(relation)
+    _refuse_without_entries(result, relation)
     counts, ranks = result.count[chosen], result.rank[chosen]
     rows = math.ceil(math.log2(result.depth)) + 2
     columns = _HIGHEST_COUNT + 2
@@ -62,19 +53,20 @@ def heat_map(result: ProbeResult, relation: str = "cohyponym") -> HeatMap:
     cells = np.zeros((rows, columns), dtype=int)
     np.add.at(cells, (row, column), 1)
     return HeatMap(
-        f"{result.label}, {relation_title(_relation(relation))}",
+        f"{result.label}, {relation_title(relation)}",
         (*(float(2**power) for power in range(columns - 1)), None),
         (*(float(min(2**power, result.depth)) for power in range(rows - 1)), None),
         tuple(map(tuple, cells.tolist())),
     )
 
 
-def draw_heat_map(table: HeatMap, path: str | Path) -> list[Path]:
-    """Draw a heat map as PNG and SVG, or as the format of the path's ending; return the files."""
+def draw_heat_map(table: HeatMap, path: str | Path) -> None:
+    """Draw a heat map; each column shows the distribution of its ranks."""
     from matplotlib.colors import LinearSegmentedColormap
 
     ink = LinearSegmentedColormap.from_list("ink", ["#ffffff", "#9db4c8", "#1b3a5c", "#0a1626"])
-    shares = np.ma.masked_invalid(table.shares)
+    cells = np.array(table.cells)
+    shares = np.ma.divide(cells, cells.sum(axis=0))  # masked if no keyword has such a count
     counts = [f"$2^{{{math.log2(end):.0f}}}$" if end else "∞" for end in table.counts]
     ranks = [f"{end:.0f}" if end else "beyond" for end in table.ranks]
     with drawn(path, (5.6, 3.9)) as (figure, axes):
@@ -90,26 +82,21 @@ def draw_heat_map(table: HeatMap, path: str | Path) -> list[Path]:
         bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
         bar.set_label("Share of the column's words")
         bar.outline.set_linewidth(0.6)
-        for column in np.flatnonzero(np.sum(table.cells, axis=0)).tolist():
+        for column in np.flatnonzero(cells.any(axis=0)).tolist():
             # A dot on the most probable interval guides the eye.
-            axes.plot(column, shares[:, column].argmax(), ".", color="#c8553d", markersize=4)
-    return figure_files(path)
+            axes.plot(column, cells[:, column].argmax(), ".", color="#c8553d", markersize=4)
 
 
 def draw_methods(
     results: Sequence[ProbeResult], path: str | Path, *, metric: str = "mrr", relation: str = "all"
-) -> list[Path]:
+) -> None:
     """Draw a metric by frequency: one line per result, with standard errors."""
     check_comparable(results)
-    results[0].values(metric)  # refuses an unknown metric
     if len(results) > len(COLOURS):
         raise InputError(f"a figure holds at most {len(COLOURS)} results, not {len(results)}")
-    relation = _relation(relation)
-    cells = [[result.cell(relation, band) for band in BANDS] for result in results]
-    if not any(cells[0]):
-        raise InputError(f"{results[0].label!r} has no entries of the relation {relation}")
+    _refuse_without_entries(results[0], relation)
+    measures = [[result.measure(relation, band, metric) for band in BANDS] for result in results]
     with drawn(path, (5.2, 3.5)) as (_, axes):
-        measures = [[getattr(cell, metric) if cell else None for cell in found] for found in cells]
         draw_lines(axes, [result.label for result in results], measures)
         names = [f"{band}\n{results[0].chosen(relation, band).sum():,} entries" for band in BANDS]
         axes.set_xticks(range(len(BANDS)), names)
@@ -118,18 +105,16 @@ def draw_methods(
         title = "WNLaMPro" if relation == "all" else f"WNLaMPro, {relation_title(relation)}"
         axes.set_title(f"{title} (bars: standard error)", loc="left", fontsize=10)
         axes.legend(frameon=False, loc="upper left", fontsize=8.5)
-    return figure_files(path)
 
 
-def draw_lines(axes: Any, labels: Sequence[str], measures: Sequence[Sequence[Measure | None]]) -> None:
+def draw_lines(axes: Any, labels: Sequence[str], measures: Sequence[Sequence[Measure]]) -> None:
     """Draw a line over the frequencies for each label; bars are standard errors."""
     for number, (label, found) in enumerate(zip(labels, measures, strict=True)):
-        present = [(i, one) for i, one in enumerate(found) if one is not None]
         axes.errorbar(
             # Shifted a little, so that the error bars of similar results do not overlap.
-            [i + (number - (len(labels) - 1) / 2) * 0.04 for i, _ in present],
-            [one.mean for _, one in present],
-            yerr=[one.error for _, one in present],
+            np.arange(len(BANDS)) + (number - (len(labels) - 1) / 2) * 0.04,
+            [one.mean for one in found],
+            yerr=[one.error for one in found],
             color=COLOURS[number],
             marker=MARKS[number],
             markersize=5,
@@ -145,8 +130,9 @@ def draw_lines(axes: Any, labels: Sequence[str], measures: Sequence[Sequence[Mea
     axes.set_axisbelow(True)
 
 
-def _relation(name: str) -> str:
-    return name if name == "all" else relation_name(name)
+def _refuse_without_entries(result: ProbeResult, relation: str) -> None:
+    if not result.chosen(relation).any():
+        raise InputError(f"{result.label!r} has no entries of the relation {relation}")
 
 
 @contextmanager
@@ -170,7 +156,7 @@ def drawn(path: str | Path, size: tuple[float, float], panels: int = 1) -> Itera
 
 
 def figure_files(path: str | Path) -> list[Path]:
-    """The files of a figure: the path itself, or PNG and SVG if it has no ending."""
+    """The files that are drawn: the path itself, or PNG and SVG if it has no ending."""
     path = Path(path)
     if path.suffix not in ("", ".png", ".svg"):
         raise InputError(f"{path}: figures are written as .png and .svg")

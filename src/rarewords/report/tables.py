@@ -26,9 +26,11 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left
 def result_table(result: ProbeResult) -> str:
     """MRR, P@3 and P@10 by relation and frequency, each with its standard error."""
     rows = []
-    for cell in result.cells:
-        measures = [f"{figure(one.mean)} ± {figure(one.error)}" for one in (cell.mrr, cell.p3, cell.p10)]
-        rows.append([relation_title(cell.relation), cell.band, f"{cell.entries:,}", *measures])
+    for relation, band in result.cells:
+        measures = [result.measure(relation, band, metric) for metric in METRICS]
+        shown = [f"{figure(one.mean)} ± {figure(one.error)}" for one in measures]
+        entries = f"{result.chosen(relation, band).sum():,}"
+        rows.append([relation_title(relation), band, entries, *shown])
     return markdown_table(["relation", "frequency", "entries", *METRIC_TITLES.values()], rows, left=2)
 
 
@@ -112,7 +114,8 @@ def signed(value: float) -> str:
 def _compared(cell: ComparedCell | None, metric: str, number: int) -> str:
     if cell is None:
         return "–"
+    means = [round(one.mean, 3) for one in cell.measures[metric]]
     text = figure(cell.measures[metric][number].mean)
-    if number in cell.best(metric) and len(cell.measures[metric]) > 1:
+    if means[number] == max(means) and len(means) > 1:
         text = f"**{text}**"
     return text + ("*" if number and cell.differences[metric][number - 1].direction else "")
