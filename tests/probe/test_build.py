@@ -3,7 +3,7 @@
 import pytest
 
 from rarewords import InputError
-from rarewords.probe.build import DEV_SHARE, build, corrupt
+from rarewords.probe.build import DEV_SHARE, Builder, corrupt
 from rarewords.probe.dataset import RELATIONS
 
 CORRUPTIONS = 60
@@ -11,7 +11,7 @@ CORRUPTIONS = 60
 
 @pytest.fixture(scope="module")
 def built(wordnet, counts, lm):
-    return build(wordnet, counts, lm.whole_words, corruptions=CORRUPTIONS)
+    return Builder(wordnet, counts, lm.whole_words, corruptions=CORRUPTIONS).dataset()
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_hypernyms_by_another_way_of_searching(built, wordnet, counts, lm):
 def test_keywords_occur_in_the_text_and_have_letters_dots_and_hyphens_only(wordnet, lm):
     counts = {"dog": 20, "e-mail": 1, "guitar": 0, "1860s": 50, "piano": 3}
     assert set(counts) <= set(wordnet.all_lemma_names("n"))
-    words = {e.word.text for e in build(wordnet, counts, lm.whole_words)}
+    words = {e.word.text for e in Builder(wordnet, counts, lm.whole_words).dataset()}
     assert words == {"dog", "e-mail", "piano"}
 
 
@@ -118,12 +118,15 @@ def test_rebuild_gives_the_same_bytes_whatever_the_order(wordnet, some, lm, tmp_
     turned = dict(sorted(some.items(), key=lambda item: item[0][::-1]))
     orders = {"a": (some, lm.whole_words), "b": (turned, sorted(lm.whole_words, reverse=True))}
     for name, given in orders.items():
-        build(wordnet, *given, corruptions=CORRUPTIONS).save(tmp_path / f"{name}.tsv.gz")
+        Builder(wordnet, *given, corruptions=CORRUPTIONS).dataset().save(tmp_path / f"{name}.tsv.gz")
     assert (tmp_path / "a.tsv.gz").read_bytes() == (tmp_path / "b.tsv.gz").read_bytes()
 
 
 def test_the_seed_decides_split_and_corruptions(wordnet, some, lm):
-    both = [build(wordnet, some, lm.whole_words, seed=seed, corruptions=CORRUPTIONS) for seed in (0, 1)]
+    both = [
+        Builder(wordnet, some, lm.whole_words, seed=seed, corruptions=CORRUPTIONS).dataset()
+        for seed in (0, 1)
+    ]
     dev = [{e.word.text for e in d if e.subset == "dev" and e.relation == "hypernym"} for d in both]
     assert dev[0] != dev[1]
     assert len(dev[0]) == len(dev[1]) > 0
@@ -140,4 +143,4 @@ def test_a_tenth_of_each_relation_is_dev(built):
 
 def test_bad_counts(wordnet, lm):
     with pytest.raises(InputError, match="lower-case"):
-        build(wordnet, {"ДОМ": 3}, lm.whole_words)
+        Builder(wordnet, {"ДОМ": 3}, lm.whole_words)

@@ -13,8 +13,7 @@ from rarewords.errors import InputError
 from rarewords.files import open_text
 from rarewords.models import load_tokens, shown_name
 from rarewords.ota.settings import BASELINES
-from rarewords.probe.build import build as build_dataset
-from rarewords.probe.build import open_wordnet
+from rarewords.probe.build import Builder, open_wordnet
 from rarewords.probe.dataset import Dataset
 from rarewords.probe.result import ProbeResult
 from rarewords.stages import work_beside
@@ -40,7 +39,7 @@ def build(
     from rarewords.report.tables import sizes_table
 
     counted, reader, known = _read_counts(counts), open_wordnet(wordnet), load_tokens(model).whole_words
-    dataset = build_dataset(reader, counted, known, seed=seed, corruptions=corruptions)
+    dataset = Builder(reader, counted, known, seed=seed, corruptions=corruptions).dataset()
     dataset.save(out)
     typer.echo(sizes_table(dataset), nl=False)
 

@@ -21,11 +21,12 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rarewords.errors import InputError
-from rarewords.probe.dataset import FREQUENT, MEDIUM, RELATIONS, AnnotatedWord, Dataset, Entry
+from rarewords.probe.dataset import FREQUENT, MEDIUM, AnnotatedWord, Dataset, Entry
 from rarewords.progress import progress
 
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
@@ -54,7 +55,7 @@ def open_wordnet(folder: str | Path | None = None) -> Any:
         def map_wn(self, version: str = "wordnet") -> None:
             """Skip the map to other versions of WordNet; it needs files that may be missing."""
 
-    root = _find(nltk, None if folder is None else Path(folder))
+    root = _find(nltk, folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # other languages are not available, nor needed
         reader = Reader(root, None)
@@ -64,12 +65,11 @@ def open_wordnet(folder: str | Path | None = None) -> Any:
     return reader
 
 
-def _find(nltk: Any, folder: Path | None) -> Any:
+def _find(nltk: Any, folder: str | Path | None) -> Any:
     if folder is None:
-        for resource in ("corpora/wordnet", "corpora/wordnet.zip/wordnet/"):
-            with suppress(LookupError):
-                return nltk.data.find(resource)
-    root = folder or DEBIAN_FOLDER
+        with suppress(LookupError):
+            return nltk.data.find("corpora/wordnet/")  # finds a folder or a zip file
+    root = Path(folder or DEBIAN_FOLDER)
     missing = [name for name in _NEEDED if not (root / name).is_file()]
     if missing and folder:
         raise InputError(f"{folder} has no {missing[0]}, so it is not a folder of WordNet's files")
@@ -78,8 +78,7 @@ def _find(nltk: Any, folder: Path | None) -> Any:
             "WordNet 3.0 was not found; install it with 'python -m nltk.downloader wordnet' "
             "or, on Debian and Ubuntu, 'apt install wordnet-base'"
         )
-    if str(root) not in nltk.data.path:
-        nltk.data.path.append(str(root))  # NLTK opens only files under its data path
+    nltk.data.path.append(str(root))  # NLTK opens only files under its data path
     return str(root)
 
 
@@ -95,15 +94,8 @@ _ATTEMPTS = 20
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def build(
-    wordnet: Any,
-    counts: Mapping[str, int],
-    whole_words: Iterable[str],
-    *,
-    seed: int = 0,
-    corruptions: int = 2880,
-) -> Dataset:
-    """Build the data set.
+class Builder:
+    """Builds the data set.
 
     :param wordnet: the reader that :func:`rarewords.probe.build.open_wordnet` returns.
     :param counts: every word of the corpus with its count.
@@ -111,14 +103,17 @@ def build(
     :param seed: of the split into dev and test and of the corruptions.
     :param corruptions: the number of corrupted words; fewer if the corpus has fewer frequent words.
     """
-    return _Builder(wordnet, counts, frozenset(whole_words), seed, corruptions).dataset()
 
-
-class _Builder:
     def __init__(
-        self, wordnet: Any, counts: Mapping[str, int], targets: frozenset[str], seed: int, corruptions: int
+        self,
+        wordnet: Any,
+        counts: Mapping[str, int],
+        whole_words: Iterable[str],
+        *,
+        seed: int = 0,
+        corruptions: int = 2880,
     ) -> None:
-        self.wordnet, self.counts, self.targets = wordnet, counts, targets
+        self.wordnet, self.counts, self.targets = wordnet, counts, frozenset(whole_words)
         self.seed, self.corrupted = seed, corruptions
         self.keywords = {word for word, count in counts.items() if count > 0 and _KEYWORD.fullmatch(word)}
         if not self.keywords:
@@ -126,9 +121,10 @@ class _Builder:
         self.total = sum(counts.values())
         self.nouns = self._lemmas("n")
         self.adjectives = self._lemmas("a") | self._lemmas("s")
-        self._down: dict[Any, frozenset[str]] = {}
+        self._names_below = cache(self._find_names_below)  # thousands of keywords share a synset
 
     def dataset(self) -> Dataset:
+        """The entries of every relation."""
         related = {
             "antonym": self._each(self.adjectives, "antonym", self.antonyms),
             "hypernym": self._each(self.nouns, "hypernym", self.hypernyms),
@@ -136,9 +132,9 @@ class _Builder:
             "corruption": self.corruptions(),
         }
         entries: list[Entry] = []
-        for relation in RELATIONS:
-            found = related[relation]
-            dev = self._dev_part(relation, found)
+        for relation, found in related.items():
+            shuffled = sorted(found, key=lambda word: (self._chance("split", relation, word), word))
+            dev = set(shuffled[: round(len(shuffled) * DEV_SHARE)])
             # Keywords with the same targets stand together, which makes the compressed file small.
             for word, targets in sorted(found.items(), key=lambda item: (item[1], item[0])):
                 pos = {"antonym": "a", "corruption": self._pos(targets[0])}.get(relation, "n")
@@ -162,7 +158,7 @@ class _Builder:
 
     def cohyponyms(self, word: str) -> list[str]:
         """The names of what lies below the hypernyms of its first senses, without the word itself."""
-        found = {name for synset in self._above(word, COHYPONYM_UP) for name in self._below(synset)}
+        found = {name for synset in self._above(word, COHYPONYM_UP) for name in self._names_below(synset)}
         return self._most_frequent(found - {word}, *COHYPONYM_TARGETS)
 
     def corruptions(self) -> dict[str, list[str]]:
@@ -205,16 +201,14 @@ class _Builder:
             found |= level
         return {synset for synset in found if synset.min_depth() >= MINIMUM_DEPTH}
 
-    def _below(self, synset: Any) -> frozenset[str]:
-        """The target words among the hyponyms of a synset; cached, since thousands of keywords share it."""
-        if synset not in self._down:
-            found: set[str] = set()
-            level = {synset}
-            for _ in range(COHYPONYM_DOWN):
-                level = {below for one in level for below in one.hyponyms()}
-                found.update(name.lower() for one in level for name in one.lemma_names())
-            self._down[synset] = frozenset(found & self.targets)
-        return self._down[synset]
+    def _find_names_below(self, synset: Any) -> set[str]:
+        """The target words among the hyponyms of a synset."""
+        found: set[str] = set()
+        level = {synset}
+        for _ in range(COHYPONYM_DOWN):
+            level = {below for one in level for below in one.hyponyms()}
+            found.update(name.lower() for one in level for name in one.lemma_names())
+        return found & self.targets
 
     def _most_frequent(
         self, words: Iterable[str], smallest: int = 1, largest: int | None = None
@@ -226,10 +220,6 @@ class _Builder:
     def _is_no_word(self, text: str) -> bool:
         rare = self.counts.get(text, 0) < MEDIUM
         return rare and text not in self.targets and not self.wordnet.synsets(text)
-
-    def _dev_part(self, relation: str, words: Iterable[str]) -> set[str]:
-        shuffled = sorted(words, key=lambda word: (self._chance("split", relation, word), word))
-        return set(shuffled[: round(len(shuffled) * DEV_SHARE)])
 
     def _chance(self, *purpose: object) -> int:
         """A random number that depends only on the seed and on its purpose."""
@@ -244,8 +234,7 @@ class _Builder:
 
     def _annotated(self, word: str, pos: str) -> AnnotatedWord:
         count = self.counts.get(word, 0)
-        zipf = math.log10(count / self.total * 1e9) if count else 0.0
-        return AnnotatedWord(word, pos, max(0.0, round(zipf, 2)), count)
+        return AnnotatedWord(word, pos, round(math.log10(max(1.0, count / self.total * 1e9)), 2), count)
 
 
 def corrupt(word: str, chance: int) -> str:

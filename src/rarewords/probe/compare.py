@@ -64,12 +64,10 @@ def binomial_test(successes: int, trials: int) -> float:
 
 def bootstrap_interval(values: np.ndarray) -> tuple[float, float]:
     """The 95 % percentile interval of the mean over resampled entries. *Shape:* (entries,)"""
-    random = np.random.default_rng(0)
-    means = []
-    at_once = max(1, _BLOCK // len(values))
-    for start in range(0, _SAMPLES, at_once):
-        rows = min(at_once, _SAMPLES - start)
-        means.append(values[random.integers(0, len(values), (rows, len(values)))].mean(axis=1))
+    random, entries = np.random.default_rng(0), len(values)
+    at_once = max(1, _BLOCK // entries)
+    blocks = [min(at_once, _SAMPLES - start) for start in range(0, _SAMPLES, at_once)]
+    means = [values[random.integers(0, entries, (rows, entries))].mean(axis=1) for rows in blocks]
     low, high = np.quantile(np.concatenate(means), [0.025, 0.975])
     return float(low), float(high)
 

@@ -24,7 +24,7 @@ MEDIUM, FREQUENT = 10, 100  # the counts from which a word is so
 SETS = ("dev", "test")
 BUNDLED_DATASET = "default"
 _ASSETS = files("rarewords") / "assets" / "wnlampro"
-
+_PATTERNS: dict[str, list[str]] = tomllib.loads((_ASSETS / "patterns.toml").read_text("utf-8"))
 _ANNOTATED = re.compile(r"(\S+) \(([a-z]+),(\d+(?:\.\d+)?),(\d+)\)")
 
 
@@ -73,8 +73,6 @@ class Entry:
             raise ValueError(f"the set is {self.subset!r}, not dev or test")
         if self.relation not in RELATIONS:
             raise ValueError(f"the relation is {self.relation!r}, not one of {', '.join(RELATIONS)}")
-        if not self.targets:
-            raise ValueError(f"{self.word.text!r} has no targets")
         if len(self.id.split()) != 1:
             raise ValueError(f"the ID must be one word, not {self.id!r}")
 
@@ -158,12 +156,7 @@ def patterns_for(relation: str, word: str) -> tuple[str, ...]:
     'an <W> is a _.'
     """
     article = "an" if word[:1].lower() in tuple("aeiou") else "a"
-    return tuple(pattern.replace("{a}", article) for pattern in _patterns()[relation])
-
-
-@cache
-def _patterns() -> dict[str, list[str]]:
-    return tomllib.loads((_ASSETS / "patterns.toml").read_text("utf-8"))
+    return tuple(pattern.replace("{a}", article) for pattern in _PATTERNS[relation])
 
 
 @cache

@@ -65,16 +65,20 @@ def _answer_shard(lm: LanguageModel, depth: int, stages: Stages | None, asked: S
 
 def _key(lm: LanguageModel, depth: int, asked: Sequence[Asked]) -> str:
     """What is asked, of which model and how deep. The targets belong to it: only their ranks are exact."""
-    vectors = hashlib.sha256()
-    for one in asked:
-        if one.query.vector is not None:
-            vectors.update(np.ascontiguousarray(one.query.vector, dtype="<f4").tobytes())
+    vectors = np.array([one.query.vector for one in asked if one.query.vector is not None], dtype="<f4")
     vocabulary = sorted(lm.tokenizer.get_vocab().items())
     queries = [
         (one.query.pattern, one.query.word, one.query.vector is not None, one.query.slash, one.targets)
         for one in asked
     ]
-    return key_of(lm.fingerprint, vocabulary, str(lm.dtype), depth, queries, vectors.hexdigest())
+    return key_of(
+        lm.fingerprint,
+        vocabulary,
+        str(lm.dtype),
+        depth,
+        queries,
+        hashlib.sha256(vectors.tobytes()).hexdigest(),
+    )
 
 
 def _answers(lm: LanguageModel, depth: int, asked: Sequence[Asked]) -> np.ndarray:

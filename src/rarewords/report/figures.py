@@ -43,8 +43,8 @@ def heat_map(result: ProbeResult, relation: str = "cohyponym") -> HeatMap:
 
     Higher counts are in the last column, entries without a rank in the last row.
     """
-    chosen = result.chosen(relation)
     _refuse_without_entries(result, relation)
+    chosen = result.chosen(relation)
     counts, ranks = result.count[chosen], result.rank[chosen]
     rows = math.ceil(math.log2(result.depth)) + 2
     columns = _HIGHEST_COUNT + 2
@@ -76,7 +76,7 @@ def draw_heat_map(table: HeatMap, path: str | Path) -> None:
         axes.set_yticks(range(len(ranks)), ranks)
         axes.set_xlabel("Occurrences of the word, up to")
         axes.set_ylabel("Rank of the best target, up to")
-        axes.set_title(table.label, loc="left", fontsize=10)
+        axes.set_title(table.label)
         axes.tick_params(length=2)
         axes.spines[["top", "right"]].set_visible(True)
         bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
@@ -103,8 +103,8 @@ def draw_methods(
         axes.set_xlim(-0.3, len(BANDS) - 0.7)
         axes.set_ylabel(METRIC_TITLES[metric])
         title = "WNLaMPro" if relation == "all" else f"WNLaMPro, {relation_title(relation)}"
-        axes.set_title(f"{title} (bars: standard error)", loc="left", fontsize=10)
-        axes.legend(frameon=False, loc="upper left", fontsize=8.5)
+        axes.set_title(f"{title} (bars: standard error)")
+        axes.legend(loc="upper left", fontsize=8.5)
 
 
 def draw_lines(axes: Any, labels: Sequence[str], measures: Sequence[Sequence[Measure]]) -> None:
@@ -117,16 +117,13 @@ def draw_lines(axes: Any, labels: Sequence[str], measures: Sequence[Sequence[Mea
             yerr=[one.error for one in found],
             color=COLOURS[number],
             marker=MARKS[number],
-            markersize=5,
-            linewidth=1.4,
             linestyle="-" if number == 0 else "--",
             elinewidth=0.9,
-            capsize=2.5,
             label=label,
         )
     axes.set_xticks(range(len(BANDS)), BANDS)
     axes.set_ylim(bottom=0)
-    axes.grid(axis="y", linewidth=0.4, color="#dddddd")
+    axes.grid(axis="y")
     axes.set_axisbelow(True)
 
 
