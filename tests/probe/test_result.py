@@ -66,7 +66,7 @@ def test_score_is_the_best_over_patterns_and_targets():
 
 
 def test_restrict_keeps_some_entries(result):
-    rare = result.restrict(result.bands == "rare", label="rare")
+    rare = result.restrict(result.chosen("all", "rare"), label="rare")
     assert (rare.label, result.label) == ("rare", "by hand")
     assert list(rare.word) == ["kumquat", "salsify"]
     assert rare.rank.tolist() == [4, 0]

@@ -72,18 +72,12 @@ def evaluate(
         settings, EvalSettings, method=method, subset=subset, limit=limit, slash=slash
     )
     given = open_vectors(vectors) if method == "vectors" and vectors else None
+    label = f"{shown_name(model)} {Path(vectors).stem}" if vectors else None
     dataset = Dataset.load(data)
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     with work_beside(out) as stages, options.engine_or_none(engine, workers) as runner:
         result = rarewords.evaluate(
-            lm,
-            dataset,
-            chosen,
-            vectors=given,
-            label=f"{shown_name(model)} {Path(vectors).stem}" if vectors else None,
-            stages=stages,
-            engine=runner,
-            answers=answers,
+            lm, dataset, chosen, vectors=given, label=label, stages=stages, engine=runner, answers=answers
         )
         result.save(out)
     about = {"settings": dict(result.settings), "cells": result.summary()}

@@ -137,11 +137,6 @@ def _replacements(
         }
     if vectors is None:
         return {}
-    if vectors.dim != lm.dim:
-        raise InputError(
-            f"the vectors have size {vectors.dim}, but {lm.name} takes vectors of size {lm.dim}; "
-            "they were made for another model"
-        )
     found = {word: vectors[word] for word in words if word in vectors}
     if not found:
         raise InputError("none of the keywords has a vector; make vectors for the words of the data set")

@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from itertools import compress, product
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from rarewords.errors import InputError
 from rarewords.files import read_json, understood, write_lines
-from rarewords.probe.dataset import BANDS, RELATIONS, Dataset, band_of
+from rarewords.probe.dataset import BANDS, FREQUENT, MEDIUM, RELATIONS, Dataset
 
 RANK_LIMIT = 100
 METRICS = ("mrr", "p3", "p10")
@@ -119,15 +119,11 @@ class ProbeResult:
         """Mean reciprocal rank over all entries."""
         return self.measure().mean
 
-    @cached_property
-    def bands(self) -> np.ndarray:
-        """``rare``, ``medium`` or ``frequent`` for each entry. *Shape:* (entries,)"""
-        return np.array([band_of(count) for count in self.count.tolist()])
-
     def chosen(self, relation: str = "all", band: str = "all") -> np.ndarray:
         """Which entries belong to a relation and a frequency band. *Shape:* (entries,)"""
         chosen = np.array([relation in ("all", one) for one in self.relation])
-        return chosen if band == "all" else chosen & (self.bands == band)
+        bands = np.digitize(self.count, (MEDIUM, FREQUENT))
+        return chosen if band == "all" else chosen & (bands == BANDS.index(band))
 
     def measure(self, relation: str = "all", band: str = "all", metric: str = "mrr") -> Measure:
         """The mean of a metric over a relation and a frequency band."""
@@ -141,10 +137,8 @@ class ProbeResult:
 
     def restrict(self, rows: np.ndarray, **settings: Any) -> Self:
         """The result of some entries, with changed settings. *Shape of rows:* (entries,), boolean"""
-        places = np.flatnonzero(rows).tolist()
-        columns: dict[str, Any] = {name: [getattr(self, name)[i] for i in places] for name in _TEXTS}
-        columns |= {name: getattr(self, name)[places] for name in _NUMBERS}
-        columns["answers"] = [self.answers[i] for i in places] if self.answers else ()
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _NUMBERS}
+        columns |= {name: list(compress(getattr(self, name), rows)) for name in (*_TEXTS, "answers")}
         return replace(self, settings={**self.settings, **settings}, **columns)
 
     def of_set(self, dataset: Dataset, subset: str) -> Self:
