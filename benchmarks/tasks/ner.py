@@ -133,7 +133,7 @@ def tag(tagging: Tagging, way: Way, rate: float, seed: int) -> Tags:
 
 def taught(tagging: Tagging, model: str, slash: bool, folder: Path) -> int:
     """Teach the text into a folder, unless a set with the same text has done it; how many words there are."""
-    few: dict[str, Any] = {"top": 8, "contexts": 4, "held_out": 2} if tagging.quick else {}
+    few: dict[str, Any] = {"top": 8, "contexts": 4} if tagging.quick else {}
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):
         if not folder.exists():

@@ -67,7 +67,7 @@ def main() -> None:
     if asked.quick:
         parts = {part: own[:size] for (part, own), size in zip(parts.items(), (800, 100, 60), strict=True)}
         rates, epochs, seeds = RATES[-1:], 1, seeds[:1]
-        settings = TeachSettings(keep_all=True, contexts=4, held_out=2)
+        settings = TeachSettings(keep_all=True, contexts=4)
     labels = 1 + max(one["label"] for one in parts["train"])
 
     def encoded(tokenizer: Any, part: str, form: str = "words") -> Examples:

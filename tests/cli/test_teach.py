@@ -103,11 +103,10 @@ def test_a_hopeless_error_leaves_no_work_and_offers_no_resuming(text, tmp_path):
 
 def test_settings_come_from_a_file_and_options_win(text, words, tmp_path):
     settings = tmp_path / "settings.toml"
-    settings.write_text("contexts = 4\nheld_out = 3\nkeep_all = true\nslash = true\n")
+    settings.write_text("contexts = 4\nkeep_all = true\nslash = true\n")
     command = ("-q", "teach", text, "--words", words, "--settings", settings, "--replace", "--json")
     report = json.loads(rarewords(*command, "--out", tmp_path / "model", "--workers", 1).stdout)
     assert report["settings"]["contexts"] == 4
-    assert report["settings"]["held_out"] == 3
     assert report["settings"]["slash"] is False
     assert {word["contexts"] for word in report["words"]} == {4}
 
@@ -119,7 +118,9 @@ def test_mistakes_in_a_settings_file_name_the_file_and_the_key(text, tmp_path):
         settings.write_text(content)
         return refused("-q", "teach", text, "--out", tmp_path / "out", "--settings", settings)
 
-    assert "settings.toml: unknown setting 'sentences'; there are below, contexts" in wrong("sentences = 3")
+    assert "settings.toml: unknown setting 'sentences'; there are contexts, keep_all" in wrong(
+        "sentences = 3"
+    )
     assert "settings.toml: contexts cannot be 'many'" in wrong("contexts = 'many'")
     assert "settings.toml: slash cannot be 1" in wrong("slash = 1")
     assert "settings.toml: rule must be one of english, any, not 'latin'" in wrong("rule = 'latin'")

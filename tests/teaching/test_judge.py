@@ -33,10 +33,11 @@ def embedding(lm, word):
 
 def test_neighbours_are_the_nearest_content_words_and_the_text_around_stays(lm):
     occurrence = occurrences_of("blimpet")[0]
-    found = mask_neighbours(lm, occurrence, 2)
+    found = mask_neighbours(lm, occurrence)
     assert [pattern for pattern, _ in found] == [
         "She _ the <W> with her thumbs and gave half of it to her brother.",
         "She peeled the <W> with her _ and gave half of it to her brother.",
+        "She peeled the <W> with her thumbs and _ half of it to her brother.",
     ]
     for pattern, masked in found:
         word = next(name for name, token in lm.whole_words.items() if token == masked)
@@ -47,12 +48,12 @@ def test_neighbours_are_the_nearest_content_words_and_the_text_around_stays(lm):
 def test_marks_of_patterns_in_the_text_itself_do_no_harm(lm):
     sentence = "The _ ripe blimpet <W> fell from the big tree."
     start = sentence.index("blimpet")
-    found = mask_neighbours(lm, Occurrence(sentence, start, start + 7), 6)
-    assert len(found) == 4  # ripe, fell, big, tree
+    found = mask_neighbours(lm, Occurrence(sentence, start, start + 7))
+    assert len(found) == 3  # ripe, fell, big
     assert all(pattern.count("_") == pattern.count("<W>") == 1 for pattern, _ in found)
     queries = [Query(pattern, "blimpet") for pattern, _ in found]
     assert np.isfinite(lm.log_likelihood(queries, [token for _, token in found])).all()
-    assert mask_neighbours(lm, Occurrence("a [MASK] blimpet fell down", 9, 16), 6) == []
+    assert mask_neighbours(lm, Occurrence("a [MASK] blimpet fell down", 9, 16)) == []
 
 
 def test_the_vector_of_the_right_kind_is_judged_better_than_a_wrong_one(lm):
@@ -60,10 +61,8 @@ def test_the_vector_of_the_right_kind_is_judged_better_than_a_wrong_one(lm):
     for word in ("blimpet", "torvane", "yurla"):
         held_out = occurrences_of(word, 5)
         kinds = (hypernyms()[word][0], "parliament")
-        good, bad = judge(
-            lm, [made(word, (embedding(lm, kind), held_out)) for kind in kinds], neighbours=6, slash=False
-        )
-        assert good.neighbours == bad.neighbours >= 15
+        good, bad = judge(lm, [made(word, (embedding(lm, kind), held_out)) for kind in kinds], slash=False)
+        assert good.neighbours == bad.neighbours >= 12
         assert good.pieces == bad.pieces
         right, wrong = right + good.gain, wrong + bad.gain
     assert right > 0 > wrong
@@ -72,8 +71,8 @@ def test_the_vector_of_the_right_kind_is_judged_better_than_a_wrong_one(lm):
 def test_all_folds_of_a_word_give_one_judgement_in_which_each_neighbour_counts_the_same(lm):
     held_out, vectors = occurrences_of("blimpet", 3), [embedding(lm, "fruit"), embedding(lm, "dish")]
     folds = [(vectors[0], held_out[:1]), (vectors[1], held_out[1:])]
-    (whole,) = judge(lm, [made("blimpet", *folds)], neighbours=3, slash=False)
-    parts = judge(lm, [made("blimpet", fold) for fold in folds], neighbours=3, slash=False)
+    (whole,) = judge(lm, [made("blimpet", *folds)], slash=False)
+    parts = judge(lm, [made("blimpet", fold) for fold in folds], slash=False)
     assert whole.contexts == sum(part.contexts for part in parts) == 3
     assert whole.neighbours == sum(part.neighbours for part in parts)
     weighted = sum(part.vector * part.neighbours for part in parts) / whole.neighbours
@@ -83,9 +82,7 @@ def test_all_folds_of_a_word_give_one_judgement_in_which_each_neighbour_counts_t
 def test_the_error_is_that_of_the_mean_and_never_zero(lm):
     one, several = (occurrences_of("blimpet", most) for most in (1, 8))
     good = embedding(lm, "fruit")
-    few, many = judge(
-        lm, [made("blimpet", (good, one)), made("blimpet", (good, several))], neighbours=3, slash=False
-    )
+    few, many = judge(lm, [made("blimpet", (good, one)), made("blimpet", (good, several))], slash=False)
     assert few.neighbours < many.neighbours
     assert few.error > many.error > 0
 
@@ -127,7 +124,7 @@ def test_the_rule_grows_with_gain_and_approach_and_falls_with_sureness():
 
 def test_nothing_to_ask_is_no_judgement(lm):
     silent = made("blimpet", (embedding(lm, "fruit"), (Occurrence("Blimpet!", 0, 7),)))
-    assert judge(lm, [silent], neighbours=6, slash=False) == [None]
+    assert judge(lm, [silent], slash=False) == [None]
 
 
 def test_real_words_are_probed_with_wnlampro(lm):
@@ -137,8 +134,7 @@ def test_real_words_are_probed_with_wnlampro(lm):
     assert [score.relation for score in good.scores] == ["hypernym", "cohyponym", "all"]
     best, worst = good.scores[-1], bad.scores[-1]
     assert best.words == 1
-    assert best.entries == len(good.ranks)
-    assert {rank.word for rank in good.ranks} == {"persimmon"}
+    assert best.entries == 2
     assert best.before == worst.before
     assert best.after > worst.after
     none = probe_words(lm, WordVectors(["blimpet"], lemon[None]), slash=False)

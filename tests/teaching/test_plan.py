@@ -67,10 +67,10 @@ def test_time_is_extrapolated_by_the_contexts_that_are_read(lm, text, tmp_path, 
 def test_passes_are_contexts_and_two_for_each_neighbour_of_those_held_out():
     def passes(count, **settings):
         numbered = [Occurrence(f"Sentence {number} has a blimpet.", 17, 24) for number in range(count)]
-        return split_occurrences("blimpet", count, numbered, TeachSettings(**settings)).passes(3)
+        return split_occurrences("blimpet", count, numbered, TeachSettings(**settings)).passes
 
     assert [passes(count) for count in (1, 6, 16, 1000)] == [1, 6 + 36, 12 + 24, 32 + 48]
-    assert passes(3, contexts=2, held_out=1) == 2 + 12
+    assert passes(3, contexts=2) == 2 + 12
 
 
 def test_fitting_is_planned_by_the_words_there_are(store, tmp_path, monkeypatch):

@@ -43,11 +43,10 @@ def test_one_context_cannot_judge():
 
 def test_settings_bound_the_contexts():
     assert len(split(60, contexts=5).contexts) == 5
-    assert len(split(60, held_out=2).folds[0].held_out) == 2
     assert len(split(9, contexts=5).contexts) == 5
 
 
-@pytest.mark.parametrize("wrong", [{"rule": "latin"}, {"below": 1}, {"contexts": 0}, {"neighbours": 0}])
+@pytest.mark.parametrize("wrong", [{"rule": "latin"}, {"top": 0}, {"contexts": 0}])
 def test_settings_are_checked(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         TeachSettings(**wrong)

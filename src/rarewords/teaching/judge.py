@@ -22,7 +22,7 @@ from rarewords.lm import LanguageModel, Query
 from rarewords.probe.dataset import RELATIONS, Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.teaching.clutter import FUNCTION_WORDS
-from rarewords.teaching.splits import Occurrence, Split
+from rarewords.teaching.splits import NEIGHBOURS, Occurrence, Split
 from rarewords.tokens import WORD_SLOT
 from rarewords.vectors import WordVectors
 
@@ -133,8 +133,8 @@ class Made:
     contexts: int
 
 
-def mask_neighbours(lm: LanguageModel, occurrence: Occurrence, most: int) -> list[tuple[str, int]]:
-    """The content words nearest to the word that the model has as one piece, each masked once.
+def mask_neighbours(lm: LanguageModel, occurrence: Occurrence) -> list[tuple[str, int]]:
+    """The three content words nearest to the word that the model has as one piece, each masked once.
 
     :return: a pattern with ``<W>`` for the word and ``_`` for its neighbour, and the neighbour's token.
     """
@@ -151,7 +151,7 @@ def mask_neighbours(lm: LanguageModel, occurrence: Occurrence, most: int) -> lis
         distance = start - match.end() if match.start() < start else match.start() - end
         if distance >= 0:
             found.append((distance, match.span(), token))
-    return [(_pattern(text, (start, end), span), token) for _, span, token in sorted(found)[:most]]
+    return [(_pattern(text, (start, end), span), token) for _, span, token in sorted(found)[:NEIGHBOURS]]
 
 
 def _pattern(text: str, word: tuple[int, int], neighbour: tuple[int, int]) -> str:
@@ -159,10 +159,9 @@ def _pattern(text: str, word: tuple[int, int], neighbour: tuple[int, int]) -> st
     return text[:a] + first + text[b:c] + second + text[d:]
 
 
-def judge(lm: LanguageModel, made: Sequence[Made], *, neighbours: int, slash: bool) -> list[Judgement | None]:
+def judge(lm: LanguageModel, made: Sequence[Made], *, slash: bool) -> list[Judgement | None]:
     """Judge the vectors of each word; None if there is no neighbour to mask in its held-out contexts.
 
-    :param neighbours: mask at most this many in each context.
     :param slash: judge ``word / <vector>``, as the model will be used.
     """
     before, after, tokens, owners = [], [], [], []
@@ -170,7 +169,7 @@ def judge(lm: LanguageModel, made: Sequence[Made], *, neighbours: int, slash: bo
     for number, one in enumerate(made):
         for fold, vector in zip(one.split.folds, one.fold_vectors, strict=True):
             for occurrence in fold.held_out:
-                found = mask_neighbours(lm, occurrence, neighbours)
+                found = mask_neighbours(lm, occurrence)
                 contexts[number] += bool(found)
                 owners += [number] * len(found)
                 tokens += [token for _, token in found]
@@ -202,21 +201,10 @@ class RelationScore:
 
 
 @dataclass(frozen=True)
-class RankChange:
-    """The rank of the best target of one entry of WNLaMPro, before and after; 0 is none among the answers."""
-
-    word: str
-    relation: str
-    before: int
-    after: int
-
-
-@dataclass(frozen=True)
 class Probed:
     """What WNLaMPro says about words; ``unmeasured`` tells why it says nothing."""
 
     scores: tuple[RelationScore, ...] = ()
-    ranks: tuple[RankChange, ...] = ()
     unmeasured: str = ""
 
 
@@ -241,5 +229,4 @@ def probe_words(lm: LanguageModel, vectors: WordVectors, *, slash: bool) -> Prob
             words = len({before.word[row] for row in rows.nonzero()[0].tolist()})
             old, new = (round(float(result.reciprocal[rows].mean()), 4) for result in (before, after))
             scores.append(RelationScore(relation, words, int(rows.sum()), old, new))
-    changes = zip(before.word, before.relation, before.rank.tolist(), after.rank.tolist(), strict=True)
-    return Probed(tuple(scores), tuple(RankChange(*change) for change in changes))
+    return Probed(tuple(scores))

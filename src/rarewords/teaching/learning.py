@@ -54,14 +54,14 @@ def learn(
     learned: list[Learned] = []
     rows: dict[str, np.ndarray] = {}
     readings = 2 if isinstance(learner, WordLearner) and learner.settings.reading == "both" else 1
-    costs = [(readings - 1) * len(one.contexts) + one.passes(settings.neighbours) for one in splits]
+    costs = [(readings - 1) * len(one.contexts) + one.passes for one in splits]
     with progress("Learning and judging", len(splits), "words", passes=sum(costs)) as bar:
         size = WORDS_PER_PART if lm.device.type == "cpu" else _WORDS_PER_PART_ON_GPU
         for start in range(0, len(splits), size):
             part = splits[start : start + size]
             key = key_of(lm.fingerprint, learner.key, [asdict(split) for split in part])
             made = _unpack(part, stages.arrays("vectors", key, partial(_make, lm, learner, part)))
-            key = key_of(key, settings.neighbours, settings.slash, settings.question, listed)
+            key = key_of(key, settings.slash, settings.question, listed)
             judged = stages.json("judged", key, partial(_judge, lm, learner, made, settings, listed))
             learned += [from_json(Learned, one) for one in judged]
             rows |= {one.split.word: one.vector for one in made}
@@ -137,7 +137,7 @@ def _judge(
         words, vectors = [one.split.word for one in made], np.stack([one.vector for one in made])
         sentences = [one.split.contexts for one in made]
         shown = show_words(lm, words, vectors, sentences, slash=settings.slash, question=settings.question)
-        judged = judge(lm, made, neighbours=settings.neighbours, slash=settings.slash)
+        judged = judge(lm, made, slash=settings.slash)
         if settings.slash and isinstance(learner, WordLearner):  # which the rule was fitted for
             asked = lm, learner.known, words, vectors
             old, new = ask_about(*asked), ask_about(*asked, taught=True, slash=True)

@@ -135,7 +135,7 @@ class Taught:
         return (
             f"the words taught do worse than before on WNLaMPro: MRR {figure(score.before)} before, "
             f"{figure(score.after)} after. Prefer the original model for them, give more text, or "
-            "teach only rare words (below = 100 in --settings)"
+            "teach a list of rare words with --words"
         )
 
     def as_json(self) -> dict[str, Any]:

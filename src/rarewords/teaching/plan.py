@@ -126,7 +126,7 @@ def plan_teaching(
         with stages.timed("learning"):
             learn(lm, maker, timed, settings, Stages(Path(folder) / "learning"))
     took = {title: cost.seconds for title, cost in stages.costs.items()}
-    passes, passes_timed = (sum(one.passes(settings.neighbours) for one in some) for some in (splits, timed))
+    passes, passes_timed = (sum(one.passes for one in some) for some in (splits, timed))
     pace = took["learning"] / passes_timed
     seconds = {
         "loading": took["loading"],

@@ -8,7 +8,6 @@ times loss, without those of :mod:`.clutter`. The first of them can be looked at
 asked about them, and what it answers is compared with what their sentences say.
 """
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -207,11 +206,11 @@ def choose_words(
     :param listed: the user's own list; without it the text is searched for words worth teaching.
     :param times: find this many times ``settings.top`` words, to choose among.
     """
-    known, below = _counts(store), settings.below or math.inf
+    known = _counts(store)
     refused: dict[str, str] = {}
     passed_over: dict[str, str] = {}
     if listed is None:
-        asked = {word: count for word, count in known.items() if settings.min_count <= count < below}
+        asked = {word: count for word, count in known.items() if count >= settings.min_count}
         missing = missing_words(asked, tokens)
         losing = [word for word in missing if word.lost > 0]
         worth, passed_over = worth_teaching(store, losing, tokens, times * settings.top)
@@ -226,8 +225,6 @@ def choose_words(
                 refused[word] = "the model already has it as one piece"
             elif word not in known:
                 refused[word] = "the text does not contain it as a word"
-            elif known[word] >= below:
-                refused[word] = f"it occurs {known[word]} times, which is not below {below}"
         wanted = {word: known[word] for word in folded if word not in refused}
     again = "the model was taught it already; `rarewords forget` it first to teach it again"
     refused |= {word: again for word in wanted if word in tokens.taught}

@@ -14,13 +14,10 @@ class TeachSettings:
 
     :param slash: read each word as its pieces and its vector, ``ku ##m ##qua ##t / <kumquat>``, instead of as
         one token with its vector.
-    :param below: teach only words that occur less often than this in the text.
     :param min_count: without a list of words: teach only words that occur at least this often.
     :param top: without a list of words: teach at most this many, those that lose most in pieces.
     :param contexts: make a vector from at most this many contexts per word; if a reader makes it for another
         model, from at most 16.
-    :param held_out: hold out at most this many contexts per word for judging (see :mod:`.splits`).
-    :param neighbours: mask at most this many neighbours of the word in each held-out context.
     :param keep_all: also teach words whose vector does worse than their pieces.
     :param predictable: let the model answer with the new words.
     :param question: what each word is asked, with ``<W>`` for the word and ``_`` for the blank, instead of a
@@ -30,12 +27,9 @@ class TeachSettings:
     """
 
     slash: bool = True
-    below: int | None = bounded(None, at_least=2)
     min_count: int = bounded(4, at_least=1)
     top: int = bounded(1000, at_least=1)
     contexts: int = bounded(32, at_least=1)
-    held_out: int = bounded(8, at_least=1)
-    neighbours: int = bounded(3, at_least=1)
     keep_all: bool = False
     predictable: bool = False
     rule: Literal["english", "any", None] = None

@@ -2,7 +2,7 @@
 
 No vector is judged on a context it was made from. For a word with n different contexts:
 
-- n >= 16: a quarter of them, at most ``held_out``, are held out and never used for the vector;
+- n >= 16: a quarter of them, at most 8, are held out and never used for the vector;
 - 2 <= n <= 15: a quarter would be too few to judge by. The contexts are divided into four folds (or n); each
   is judged with a vector made from the others, and the vector that is taught is made from all;
 - n = 1: the word is taught without being judged, and the report says so.
@@ -16,8 +16,8 @@ from rarewords.teaching.phrases import phrase_contexts
 from rarewords.teaching.settings import TeachSettings
 from rarewords.tokens import WORD_SLOT
 
-_ENOUGH = 16
-_FOLDS = 4
+_ENOUGH, _FOLDS, _HELD_OUT = 16, 4, 8
+NEIGHBOURS = 3  # of the word, masked in each held-out context
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,15 @@ class Split:
     contexts: tuple[str, ...]
     folds: tuple[Fold, ...]
 
-    def passes(self, neighbours: int) -> int:
+    @property
+    def passes(self) -> int:
         """How many sentences the model reads: each neighbour is masked with pieces and with vector."""
-        return len(self.contexts) + 2 * neighbours * sum(len(fold.held_out) for fold in self.folds)
+        return len(self.contexts) + 2 * NEIGHBOURS * sum(len(fold.held_out) for fold in self.folds)
 
 
 def split_words(store: Store, words: Mapping[str, int], settings: TeachSettings) -> list[Split]:
     """The splits of words given with their counts; a store's sample of contexts is the same each time."""
-    wanted = settings.contexts + settings.held_out
+    wanted = settings.contexts + _HELD_OUT
     splits = []
     for word, count in words.items():
         found: dict[str, Occurrence] = {}
@@ -78,7 +79,7 @@ def split_occurrences(
 ) -> Split:
     """Divide the contexts of a word by the rule above."""
     if len(occurrences) >= _ENOUGH:
-        kept = min(settings.held_out, len(occurrences) // 4)
+        kept = min(_HELD_OUT, len(occurrences) // 4)
         contexts = tuple(one.sentence for one in occurrences[kept : kept + settings.contexts])
         return Split(word, count, contexts, (Fold(contexts, tuple(occurrences[:kept])),))
     occurrences = occurrences[: settings.contexts]
