@@ -30,13 +30,13 @@ from rarewords.forget import affected
 from rarewords.models import DEFAULT_MODEL, load_tokens
 from rarewords.stages import Stages
 from rarewords.teaching.judge import Made
-from rarewords.teaching.learners import CONTEXTS_FOR_ANOTHER, learner_for
+from rarewords.teaching.learners import learner_for
 from rarewords.teaching.outcome import Taught
 from rarewords.teaching.scan import choose_words, scan
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import split_words
 from rarewords.teaching.target import judge_on_target
-from rarewords.teaching.teach import open_store
+from rarewords.teaching.teach import Task
 
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -248,14 +248,14 @@ def judge(asked: argparse.Namespace) -> None:
     searched = found_words(text, asked.model, 2 * len(new))
     found = [word for word in searched if word not in new][: len(new)]
     settings, lm = TeachSettings(rule="any"), LanguageModel.from_pretrained(asked.model, kind="encoder")
-    store = open_store([text], None, lm, settings, "text", None, Stages(asked.work / "judge"), new)
+    task = Task([text], asked.work / "judged", settings, new)
+    store = task.open_store(lm, Stages(asked.work / "judge"))
     counts = choose_words(store, lm.tokens, settings, [*new, *found]).counts
     splits = [one for one in split_words(store, counts, settings) if len(one.folds) == 1]
     maker, _ = learner_for(lm, None, DEFAULT_MODEL)
-    read = maker.learner.infer_each([(one.word, one.contexts[:CONTEXTS_FOR_ANOTHER]) for one in splits])
-    moved = maker.transport(np.stack([one.vector for one in read]))
+    moved = [one.vector for one in maker.infer_each([(one.word, one.contexts) for one in splits])]
     made = [Made(one, row, row[None], 1.0, len(row)) for one, row in zip(splits, moved, strict=True)]
-    judged = judge_on_target(lm, maker.reader, made, slash=False, listed=True)
+    judged = judge_on_target(lm, maker.lm, made, slash=False, listed=True)
     for title, words in (("renamed nouns", new), ("found words", found)):
         own = [one for one, split in zip(judged, splits, strict=True) if split.word in words]
         figures = [(one.pieces, one.vector, one.error, one.verdict != "worse") for one in own]

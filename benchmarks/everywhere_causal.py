@@ -112,7 +112,6 @@ def _untrained(asked: argparse.Namespace) -> tuple[Asked, list[Way]]:
     made = maker.learner.infer_each(list(sentences.items()))
     ours = {one.word: maker.transport(one.vector[None])[0] for one in made if one}
     seconds = (time.perf_counter() - start) / len(kinds)
-    print(f"{maker.words} words in common, held-out cosine {maker.held_out_cosine:.3f}")
     means = {word: lm.embeddings[lm.pieces(word)].float().mean(dim=0).cpu().numpy() for word in kinds}
     prompts = {word: " ".join(own) + " " for word, own in sentences.items()}
     ways = [

@@ -41,7 +41,7 @@ from rarewords.probe.dataset import BANDS, Dataset, Entry, band_of
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.report.tables import figure, markdown_table
 from rarewords.stages import Stages
-from rarewords.teaching.judge import WORSE, Signs, probability
+from rarewords.teaching.judge import WORSE, Signs
 from rarewords.teaching.learners import open_learner
 from rarewords.teaching.learning import learn
 from rarewords.teaching.outcome import Learned
@@ -103,10 +103,10 @@ def collect(chosen: argparse.Namespace) -> None:
             contexts = CONTEXTS[zlib.crc32(word.encode()) // 7 % len(CONTEXTS)]
             splits += split_words(store, {word: count[word]}, TeachSettings(contexts=contexts))
         with TemporaryDirectory() as folder:
-            lessons = learn(lm, learner, splits, TeachSettings(slash=True), Stages(Path(folder)))
-        judged = [one for one in lessons.learned if one.judgement is not None]
+            learned, vectors = learn(lm, learner, splits, TeachSettings(slash=True), Stages(Path(folder)))
+        judged = [one for one in learned if one.judgement is not None]
         with chosen.out.open("a", encoding="utf-8") as out:
-            out.writelines(json.dumps(line) + "\n" for line in labelled(lm, judged, lessons.vectors, entries))
+            out.writelines(json.dumps(line) + "\n" for line in labelled(lm, judged, vectors, entries))
         print(f"{start + len(splits)} of {len(words)} words", flush=True)
 
 
@@ -317,7 +317,7 @@ def chances(weights: np.ndarray, lines: list[dict[str, Any]]) -> np.ndarray:
 
 
 def as_shipped(lines: list[dict[str, Any]]) -> np.ndarray:
-    return np.array([probability(Signs(**line["signs"])) for line in lines])
+    return np.array([Signs(**line["signs"]).probability for line in lines])
 
 
 def crossed(lines: list[dict[str, Any]]) -> np.ndarray:

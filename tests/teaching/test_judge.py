@@ -14,7 +14,6 @@ from rarewords.teaching.judge import (
     Signs,
     judge,
     mask_neighbours,
-    probability,
     probe_words,
 )
 from rarewords.teaching.splits import Fold, Occurrence, Split
@@ -115,11 +114,11 @@ def test_verdicts_come_from_the_rule_or_else_from_gain_and_error():
 
 def test_the_rule_grows_with_gain_and_approach_and_falls_with_sureness():
     plain = SIGNS
-    assert 0 < probability(plain) < 1
-    assert probability(replace(plain, errors=2.0)) > probability(plain)
-    assert probability(replace(plain, approach=0.5)) > probability(plain)
-    assert probability(replace(plain, sureness=-1.0)) < probability(plain)
-    assert probability(replace(plain, errors=1e9)) == probability(replace(plain, errors=50.0)) < 1
+    assert 0 < plain.probability < 1
+    assert replace(plain, errors=2.0).probability > plain.probability
+    assert replace(plain, approach=0.5).probability > plain.probability
+    assert replace(plain, sureness=-1.0).probability < plain.probability
+    assert replace(plain, errors=1e9).probability == replace(plain, errors=50.0).probability < 1
 
 
 def test_nothing_to_ask_is_no_judgement(lm):

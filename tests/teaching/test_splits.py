@@ -50,9 +50,3 @@ def test_settings_bound_the_contexts():
 def test_settings_are_checked(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         TeachSettings(**wrong)
-
-
-def test_a_list_of_words_decides_what_a_word_is():
-    assert TeachSettings().with_rule(listed=True).rule == "any"
-    assert TeachSettings().with_rule(listed=False).rule == "english"
-    assert TeachSettings(rule="english").with_rule(listed=True).rule == "english"

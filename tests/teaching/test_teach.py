@@ -22,6 +22,7 @@ from rarewords.teaching import learning
 from rarewords.teaching.judge import Probed, RelationScore
 from rarewords.teaching.outcome import teaching_card
 from rarewords.teaching.settings import TeachSettings
+from rarewords.teaching.teach import Task
 from tests.teaching.invented import sentences_of
 
 WORDS = ["torvane", "yurla"]
@@ -246,9 +247,16 @@ def test_a_bar_in_a_word_or_a_question_does_not_end_a_cell_of_the_card(taught):
     assert r"| tor\|vane | `… \| _` |" in card
 
 
+def test_a_list_of_words_decides_what_a_word_is(tmp_path):
+    def rule(words, rule=None):
+        return Task(["text"], tmp_path, TeachSettings(rule=rule), words).settings.rule
+
+    assert [rule(WORDS), rule(None), rule(WORDS, "english")] == ["any", "english", "english"]
+
+
 def test_a_model_that_cannot_be_loaded_again_is_refused_before_the_work(text, tmp_path, monkeypatch):
     lm = LanguageModel(*load_pretrained(), name=str(tmp_path / "gone"))
-    monkeypatch.setattr("rarewords.teaching.teach.open_store", lambda *_: pytest.fail("work"))
+    monkeypatch.setattr("rarewords.teaching.teach.Task.open_store", lambda *_: pytest.fail("work"))
     with pytest.raises(InputError, match="gone"):
         teach([text], tmp_path / "model", words=WORDS, workers=1, model=lm)
 

@@ -20,8 +20,6 @@ def test_a_rotated_space_is_found_again(lm):
         weight.copy_(3 * weight @ rotation + 1)
     target = LanguageModel(model, tokenizer)
     learner = TransportedLearner.fit(WordLearner(lm), target)
-    assert learner.words == len(lm.whole_words)
-    assert learner.held_out_cosine > 0.99
     row = lm.whole_words["harbour"]
     moved = torch.from_numpy(learner.transport(lm.embeddings[[row]].numpy()))
     known = KnownWords.of(target)

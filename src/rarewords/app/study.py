@@ -18,7 +18,7 @@ from rarewords.mimic.masked import find_word
 from rarewords.mimic.readings import KnownWords
 from rarewords.stages import Stages
 from rarewords.teaching.learners import Learner
-from rarewords.teaching.learning import learn
+from rarewords.teaching.learning import NOTHING, learn
 from rarewords.teaching.questions import QUESTIONS, is_english, use_of, with_article
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import Occurrence, split_occurrences
@@ -118,10 +118,10 @@ class Study:
         occurrences = [Occurrence(one, *place) for one, place in found.items() if place is not None]
         split = split_occurrences(word, len(occurrences), occurrences, self.settings)
         with TemporaryDirectory() as folder:
-            lessons = learn(self.lm, self.learner, [split], self.settings, Stages(Path(folder)))
-        if not lessons.learned:
-            raise InputError(next(iter(lessons.refused.values())))
-        (one,) = lessons.learned
+            learned, _ = learn(self.lm, self.learner, [split], self.settings, Stages(Path(folder)))
+        if not learned:
+            raise InputError(NOTHING)
+        (one,) = learned
         reason = one.judgement.reason if one.judgement else "type at least two sentences"
         return {"word": word, "verdict": one.verdict, "reason": reason}
 

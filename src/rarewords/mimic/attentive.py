@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -117,6 +118,14 @@ class AttentiveMimicking:
         weight_of = {text: weight / given[text] for text, weight in zip(given, summed, strict=True)}
         share, weights_given = float(made.context_share[0]), tuple(weight_of[text] for text in contexts)
         return Inferred(word, made.vectors.matrix[0], share, weights_given)
+
+    def infer_each(self, tasks: Sequence[tuple[str, Sequence[str]]]) -> list[Inferred | None]:
+        """:meth:`infer` for many words; None for a word that gets no vector."""
+        made: list[Inferred | None] = [None] * len(tasks)
+        for row, (word, contexts) in enumerate(tasks):
+            with suppress(InputError):
+                made[row] = self.infer(word, contexts)
+        return made
 
     @one_thread()
     def infer_words(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -51,16 +51,12 @@ class Signs:
     sureness: float
     context_share: float
 
-
-_INTERCEPT = -3.327
-_WEIGHTS = Signs(errors=0.222, approach=4.517, sureness=-0.184, context_share=3.761)
-
-
-def probability(signs: Signs) -> float:
-    """The probability that the vector helps."""
-    values = max(-_MOST_ERRORS, min(_MOST_ERRORS, signs.errors)), *astuple(signs)[1:]
-    total = sum(weight * value for weight, value in zip(astuple(_WEIGHTS), values, strict=True))
-    return 1 / (1 + math.exp(-_INTERCEPT - total))
+    @property
+    def probability(self) -> float:
+        """The probability that the vector helps."""
+        errors = max(-_MOST_ERRORS, min(_MOST_ERRORS, self.errors))
+        total = 0.222 * errors + 4.517 * self.approach - 0.184 * self.sureness + 3.761 * self.context_share
+        return 1 / (1 + math.exp(3.327 - total))
 
 
 @dataclass(frozen=True)
@@ -88,7 +84,7 @@ class Judgement:
     @property
     def probability(self) -> float | None:
         """The probability that the vector helps."""
-        return None if self.signs is None else round(probability(self.signs), 4)
+        return None if self.signs is None else round(self.signs.probability, 4)
 
     @property
     def gain(self) -> float:

@@ -12,7 +12,8 @@ centred, to the target's::
 """
 
 import hashlib
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,13 +21,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rarewords.corpus.characters import fold
 from rarewords.corpus.store import Store
 from rarewords.engine import one_thread
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.mimic.attentive import AttentiveMimicking
-from rarewords.mimic.evidence import ridge
+from rarewords.mimic.evidence import Inferred, ridge
 from rarewords.mimic.learner import WordLearner, usable_words
+from rarewords.mimic.masked import find_word
 from rarewords.mimic.readings import KnownWords
 from rarewords.mimic.settings import LearnerSettings, bundled_learner, bundled_mimic, is_learner
 from rarewords.models import cache_folder
@@ -50,21 +53,17 @@ class TransportedLearner:
     """A learner of a reader whose vectors are brought into the space of the model that is taught.
 
     :param matrix: *Shape:* (reader's dim, target's dim)
-    :param words: the number of words that both models have as one piece.
-    :param held_out_cosine: of transported and true embeddings, centred, for one such word in ten.
     """
 
     learner: Learner
     known: KnownWords
     target: KnownWords
     matrix: Tensor
-    words: int
-    held_out_cosine: float
 
     @classmethod
     @one_thread()
     def fit(cls, learner: Learner, target: LanguageModel) -> Self:
-        """Fit the matrix; no text is needed."""
+        """Fit the matrix on the words that both models have as one piece; no text is needed."""
         reader = learner.lm
         shared = sorted(set(reader.whole_words) & set(target.whole_words))
         if len(shared) < _FEWEST_SHARED:
@@ -72,31 +71,45 @@ class TransportedLearner:
                 f"{reader.name} and {target.name} have only {len(shared)} words in common, too few to bring "
                 "vectors from one to the other; use a --reader for the same language"
             )
-        spaces = []
-        for lm in (reader, target):
-            rows = lm.embeddings[[lm.whole_words[word] for word in shared]].float().cpu()
-            spaces.append((KnownWords.of(lm), rows))
-        (old, inputs), (new, outputs) = spaces
-        matrix, cosine, _ = ridge(inputs - old.mean.cpu(), outputs - new.mean.cpu())
-        return cls(learner, old, new, matrix, len(shared), cosine)
+        old, new = KnownWords.of(reader), KnownWords.of(target)
+        inputs, outputs = (
+            lm.embeddings[[lm.whole_words[word] for word in shared]].float().cpu() - known.mean.cpu()
+            for lm, known in ((reader, old), (target, new))
+        )
+        matrix, _, _ = ridge(inputs, outputs)
+        return cls(learner, old, new, matrix)
 
     @property
-    def reader(self) -> LanguageModel:
+    def lm(self) -> LanguageModel:
         """The masked LM that reads."""
         return self.learner.lm
 
     @property
     def key(self) -> str:
         """A digest of everything the vectors depend on besides the target."""
-        read = self.reader.fingerprint, self.learner.key, CONTEXTS_FOR_ANOTHER
+        read = self.lm.fingerprint, self.learner.key, CONTEXTS_FOR_ANOTHER
         matrix = hashlib.sha256(self.matrix.numpy().tobytes()).hexdigest()
         return key_of("transported", read, matrix)
+
+    def infer_each(self, tasks: Sequence[tuple[str, Sequence[str]]]) -> list[Inferred | None]:
+        """Vectors in the target's space from a few sentences of each word; None for a word that gets none."""
+        few = [
+            (word, [self._spelled(word, one) for one in contexts[:CONTEXTS_FOR_ANOTHER]])
+            for word, contexts in tasks
+        ]
+        read = self.learner.infer_each(few)
+        return [one and replace(one, vector=self.transport(one.vector[None])[0]) for one in read]
 
     def transport(self, vectors: np.ndarray) -> np.ndarray:
         """Vectors in the target's space. *Shape:* (n, reader's dim) -> (n, target's dim)"""
         centred = torch.from_numpy(vectors).float() - self.known.mean.cpu()
         moved = (centred @ self.matrix).to(self.target.mean)
         return self.target.at(moved, 1.0).cpu().numpy()
+
+    def _spelled(self, word: str, sentence: str) -> str:
+        """The sentence, in small letters if only so a cased reader finds the word of an uncased model."""
+        found = self.lm.lower_case or find_word(word, sentence, lower_case=False) is not None
+        return sentence if found else fold(sentence)
 
 
 AnyLearner = Learner | TransportedLearner

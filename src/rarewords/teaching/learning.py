@@ -1,44 +1,118 @@
-"""Vectors for words and a judgement of each, kept after every few words so that a crash costs little."""
+"""A look at words, vectors for them, and a judgement of each, kept after every few words.
+
+Not every word that a model splits needs to be learned. A search of a text looks at each word first: a vector
+is made from a few sentences, and how much nearer it brings the model's answers, the *approach*, tells whether
+the word would gain anything. The labelled words of ``benchmarks/judge.py`` do not gain on average with an
+approach below .05, and gain most above .2.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
-from rarewords.corpus.characters import fold
-from rarewords.errors import InputError
+from rarewords.corpus.store import Store
+from rarewords.errors import HopelessError
 from rarewords.files import from_json
 from rarewords.lm import LanguageModel
-from rarewords.mimic.evidence import Inferred
 from rarewords.mimic.learner import WordLearner
-from rarewords.mimic.masked import find_word
 from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
 from rarewords.teaching.judge import Judgement, Made, Signs, judge
-from rarewords.teaching.learners import CONTEXTS_FOR_ANOTHER, AnyLearner, TransportedLearner
+from rarewords.teaching.learners import AnyLearner, TransportedLearner
 from rarewords.teaching.outcome import Learned
 from rarewords.teaching.questions import Shown, ask_about, show_words
+from rarewords.teaching.scan import ChosenWords, MissingWord
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import Split
 from rarewords.teaching.target import judge_on_target
 from rarewords.vectors import WordVectors
 
-# A part is kept when it is done and moves the bar; on a GPU small parts leave it waiting.
-WORDS_PER_PART, _WORDS_PER_PART_ON_GPU = 16, 512
-_NOTHING = "its contexts say nothing about it and it resembles no known word"
+LOOKED_AT = 3  # words looked at for each that is wanted
+READ_WELL = "the model reads it well in pieces"
+NOTHING = "its contexts say nothing about it and it resembles no known word"
+_CONTEXTS, _CONTEXTS_OF_A_LOOK = 8, 4
+_LEAST, _CLEAR = 0.05, 0.2  # below the first a word is passed over, from the second on it is taken first
+# A part is kept when it is done and moves the bar. On a GPU small parts leave it waiting; for a look, few
+# sentences of one length make small batches.
+WORDS_PER_PART, _WORDS_PER_PART_ON_GPU, _WORDS_PER_LOOK = 16, 512, 64
 
 
-@dataclass(frozen=True)
-class Lessons:
-    """What was learned about words, their vectors, and the words that got none, with the reason."""
+def with_need(model: str, device: str, store: Store, words: Sequence[MissingWord]) -> list[MissingWord]:
+    """The words with what the model answers about each now, and their need."""
+    lm, names = LanguageModel.from_pretrained(model, device=device), [word.word for word in words]
+    learner = WordLearner.for_model(lm)
+    said = ask_about(lm, learner.known, names, _vectors(learner, store, names, _CONTEXTS))
+    found = zip(words, said.agreement.tolist(), said.shown, strict=True)
+    return [
+        replace(word, need=round(1 - max(0.0, agreement), 2), answers=answers[:3])
+        for word, agreement, answers in found
+    ]
 
-    learned: tuple[Learned, ...]
-    vectors: WordVectors
-    refused: dict[str, str]
+
+def those_that_gain(
+    learner: AnyLearner, store: Store, chosen: ChosenWords, settings: TeachSettings, stages: Stages
+) -> ChosenWords:
+    """The first words that would clearly gain; if these are too few, also those that would gain a little.
+
+    What another learner or an encoder would gain is not known: then simply the first words.
+
+    :param stages: keeps what was found after every few words.
+    """
+    words, top, slash = list(chosen.counts), settings.top, settings.slash
+    if settings.keep_all or not isinstance(learner, WordLearner):
+        return replace(chosen, counts={word: chosen.counts[word] for word in words[:top]})
+    clear: list[str] = []
+    slight: list[str] = []
+    passed_over = dict(chosen.passed_over)
+    with progress("Looking at words", total=len(words), unit="words") as bar:
+        size = _WORDS_PER_LOOK if learner.lm.device.type == "cpu" else _WORDS_PER_PART_ON_GPU
+        for start in range(0, len(words), size):
+            if len(clear) >= top:
+                break
+            batch = words[start : start + size]
+            key = key_of(learner.lm.fingerprint, learner.key, store.key, slash, batch)
+            found = stages.json("looked", key, partial(approaches, learner, store, batch, slash=slash))
+            for word, approach in zip(batch, found, strict=True):
+                if approach < _LEAST:
+                    passed_over[word] = READ_WELL
+                else:
+                    (clear if approach >= _CLEAR else slight).append(word)
+            bar.advance(len(batch))
+    if not clear + slight:
+        raise HopelessError(
+            f"the model reads all {len(words)} words that it splits well enough in pieces; to teach them "
+            "anyway, give a list of words with --words"
+        )
+    counts = {word: chosen.counts[word] for word in (clear + slight)[:top]}
+    return replace(chosen, counts=counts, passed_over=passed_over)
+
+
+def approaches(learner: WordLearner, store: Store, words: Sequence[str], *, slash: bool) -> list[float]:
+    """How much nearer the answers about each word come to a vector made from a few sentences, as a cosine."""
+    approach, _ = _approach(learner, words, _vectors(learner, store, words, _CONTEXTS_OF_A_LOOK), slash=slash)
+    return [round(by, 4) for by in approach.tolist()]
+
+
+def _approach(
+    learner: WordLearner, words: Sequence[str], vectors: np.ndarray, *, slash: bool
+) -> tuple[Tensor, Tensor]:
+    """The approach, and how sure the model is of its answers by the pieces. *Shapes:* (words,) each"""
+    asked = learner.lm, learner.known, words, vectors
+    old, new = ask_about(*asked), ask_about(*asked, taught=True, slash=slash)
+    return new.agreement - old.agreement, old.sureness
+
+
+def _vectors(learner: WordLearner, store: Store, words: Sequence[str], contexts: int) -> np.ndarray:
+    """Vectors of words of a store from a few sentences of each. *Shape:* (words, dim)"""
+    found = {word: [one.sentence for one in store.contexts(word, contexts)] for word in words}
+    made = learner.infer_each([(word, list(dict.fromkeys(own))) for word, own in found.items()])
+    return np.stack([one.vector for one in made if one])  # there is none only if there is no sentence
 
 
 def learn(
@@ -49,8 +123,11 @@ def learn(
     stages: Stages,
     *,
     listed: bool = False,
-) -> Lessons:
-    """Make a vector for each word and judge it; ``listed``: a list of words was given."""
+) -> tuple[list[Learned], WordVectors]:
+    """Make a vector for each word and judge it; a word may get none, because of :data:`NOTHING`.
+
+    :param listed: a list of words was given.
+    """
     learned: list[Learned] = []
     rows: dict[str, np.ndarray] = {}
     readings = 2 if isinstance(learner, WordLearner) and learner.settings.reading == "both" else 1
@@ -67,8 +144,7 @@ def learn(
             rows |= {one.split.word: one.vector for one in made}
             bar.advance(len(part), passes=sum(costs[start : start + size]))
     matrix = np.stack(list(rows.values())) if rows else np.zeros((0, lm.dim), np.float32)
-    refused = {split.word: _NOTHING for split in splits if split.word not in rows}
-    return Lessons(tuple(learned), WordVectors(rows, matrix), refused)
+    return learned, WordVectors(rows, matrix)
 
 
 def _context_sets(split: Split) -> list[tuple[str, ...]]:
@@ -79,38 +155,13 @@ def _context_sets(split: Split) -> list[tuple[str, ...]]:
 def _make(lm: LanguageModel, learner: AnyLearner, part: Sequence[Split]) -> dict[str, np.ndarray]:
     """One row for each context set of each word; the share is NaN if there is no vector."""
     tasks = [(split.word, contexts) for split in part for contexts in _context_sets(split)]
-    found = _infer_each(learner, tasks)
+    found = learner.infer_each(tasks)
     nothing = np.zeros(lm.dim, np.float32)
     return {
         "vectors": np.stack([nothing if one is None else one.vector for one in found]),
         "shares": np.array([np.nan if one is None else one.context_share for one in found]),
         "contexts": np.array([0 if one is None else len(one.weights) for one in found]),
     }
-
-
-def _infer_each(learner: AnyLearner, tasks: Sequence[tuple[str, Sequence[str]]]) -> list[Inferred | None]:
-    if isinstance(learner, TransportedLearner):
-        few = [
-            (word, [_spelled(word, one, learner.reader) for one in contexts[:CONTEXTS_FOR_ANOTHER]])
-            for word, contexts in tasks
-        ]
-        read, move = _infer_each(learner.learner, few), learner.transport
-        return [one and replace(one, vector=move(one.vector[None])[0]) for one in read]
-    if isinstance(learner, WordLearner):
-        return learner.infer_each(tasks)
-    found: list[Inferred | None] = []
-    for word, contexts in tasks:
-        try:
-            found.append(learner.infer(word, contexts))
-        except InputError:
-            found.append(None)
-    return found
-
-
-def _spelled(word: str, sentence: str, reader: LanguageModel) -> str:
-    """The sentence, in small letters if only so a cased reader finds the word of an uncased model in it."""
-    found = reader.lower_case or find_word(word, sentence, lower_case=False) is not None
-    return sentence if found else fold(sentence)
 
 
 def _unpack(part: Sequence[Split], arrays: Mapping[str, np.ndarray]) -> list[Made]:
@@ -132,21 +183,18 @@ def _judge(
     shown = [Shown("", (), ())] * len(made)
     judged: list[Judgement | None] = [None] * len(made)
     if isinstance(learner, TransportedLearner):
-        judged = judge_on_target(lm, learner.reader, made, slash=settings.slash, listed=listed)
+        judged = judge_on_target(lm, learner.lm, made, slash=settings.slash, listed=listed)
     elif made:
         words, vectors = [one.split.word for one in made], np.stack([one.vector for one in made])
         sentences = [one.split.contexts for one in made]
         shown = show_words(lm, words, vectors, sentences, slash=settings.slash, question=settings.question)
         judged = judge(lm, made, slash=settings.slash)
         if settings.slash and isinstance(learner, WordLearner):  # which the rule was fitted for
-            asked = lm, learner.known, words, vectors
-            old, new = ask_about(*asked), ask_about(*asked, taught=True, slash=True)
-            approach = (new.agreement - old.agreement).tolist()
+            approach, sureness = _approach(learner, words, vectors, slash=True)
             for row, (one, judgement) in enumerate(zip(made, judged, strict=True)):
                 if judgement is not None:
-                    errors = judgement.gain / judgement.error
-                    signs = Signs(errors, approach[row], float(old.sureness[row]), one.context_share)
-                    judged[row] = replace(judgement, signs=signs)
+                    seen = judgement.gain / judgement.error, float(approach[row]), float(sureness[row])
+                    judged[row] = replace(judgement, signs=Signs(*seen, one.context_share))
     learned = [
         Learned(
             word=one.split.word,

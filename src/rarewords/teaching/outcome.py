@@ -201,10 +201,16 @@ def _judged(taught: Taught) -> str:
 def _probed(taught: Taught) -> str:
     if not taught.probed.scores:
         return f"WNLaMPro was not measured: {taught.probed.unmeasured}.\n"
-    rows = []
-    for one in taught.probed.scores:
-        sizes, mrr = (one.words, one.entries), (one.before, one.after)
-        rows.append([relation_title(one.relation), *map(str, sizes), *map(figure, mrr)])
+    rows = [
+        [
+            relation_title(one.relation),
+            str(one.words),
+            str(one.entries),
+            figure(one.before),
+            figure(one.after),
+        ]
+        for one in taught.probed.scores
+    ]
     table = markdown_table(["WNLaMPro", "words", "entries", "MRR before", "MRR after"], rows)
     warning = f"\n{fell_line(taught)}\n" if taught.fell else ""
     warning += f"\n**Warning:** {taught.warning}.\n" if taught.warning else ""
@@ -220,9 +226,9 @@ def _words(taught: Taught) -> str:
         answers = [", ".join(one[:3]) for one in (word.before, word.after)]
         numbers = [f"{word.count:,}", f"{word.contexts:,}", gain, chance]
         rows.append([word.word, f"`{as_title(word.question)}`", *answers, word.verdict, *numbers])
-    headings = ["word", "question", "before", "after", "verdict", "count", "contexts", "held-out gain"]
-    headings.append("helps, p")
-    table = markdown_table(headings, rows, left=5)
+    text = ["word", "question", "before", "after", "verdict"]
+    numbers = ["count", "contexts", "held-out gain", "helps, p"]
+    table = markdown_table([*text, *numbers], rows, left=len(text))
     more = f"\n… and {len(taught.words) - _ROWS:,} more.\n" if len(taught.words) > _ROWS else ""
     return f"## Each word\n\n{CARD[taught.kind]['each_word']}\n\n{table}{more}"
 

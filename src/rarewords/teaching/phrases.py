@@ -89,7 +89,7 @@ def with_capitals(words: Sequence[str], tokens: Tokens, *, slash: bool) -> dict[
 
 
 def fixed_phrases(
-    sources: Sequence[Source], rare: Set[str], counts: Mapping[str, int], *, least: int, lower_case: bool
+    sources: Sequence[Source], rare: Set[str], counts: Mapping[str, int], least: int, lower_case: bool
 ) -> dict[str, int]:
     """The fixed phrases of two or three words that hold a rare one, with their counts, the highest first.
 

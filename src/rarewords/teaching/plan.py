@@ -13,16 +13,15 @@ from typing import Any
 from rarewords.corpus.store import Store
 from rarewords.lm import LanguageModel
 from rarewords.mimic.learner import MOST_WORDS, WordLearner, usable_words
-from rarewords.models import DEFAULT_MODEL, shown_name
+from rarewords.models import shown_name
 from rarewords.progress import duration
 from rarewords.stages import Stages
-from rarewords.teaching.learners import TransportedLearner, fitting_passes, learner_for
-from rarewords.teaching.learning import learn
-from rarewords.teaching.need import LOOKED_AT, approaches
+from rarewords.teaching.learners import fitting_passes, learner_for
+from rarewords.teaching.learning import LOOKED_AT, approaches, learn
 from rarewords.teaching.scan import choose_words
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import split_words
-from rarewords.teaching.teach import open_model, open_store
+from rarewords.teaching.teach import Task
 
 _TIMED_WORDS = 8  # fewer would be computed in smaller batches than when teaching
 _FITTED_WORDS = 64
@@ -53,13 +52,8 @@ class Timetable:
 
 @dataclass(frozen=True)
 class Plan(Timetable):
-    """What would be taught, and how long it would take.
+    """The words that would be taught, with their counts in the text, and those that would not, and why."""
 
-    :param words: words to teach with their counts in the text.
-    :param refused: words that would not be taught, and why.
-    """
-
-    settings: TeachSettings
     words: dict[str, int]
     refused: dict[str, str]
 
@@ -90,50 +84,38 @@ def plan_fitting(
 
 
 def plan_teaching(
-    texts: Sequence[str | Path],
-    out: str | Path,
-    *,
-    words: Sequence[str] | None = None,
-    model: str | Path | LanguageModel = DEFAULT_MODEL,
-    corpus: str | Path | None = None,
-    learner: str | Path | None = None,
-    reader: str | Path = DEFAULT_MODEL,
-    settings: TeachSettings | None = None,
-    device: str = "auto",
-    field: str = "text",
-    workers: int | None = None,
+    texts: Sequence[str | Path], out: str | Path, *, settings: TeachSettings | None = None, **given: Any
 ) -> Plan:
     """Read the text and time the model; nothing is kept. The arguments are those of ``teach``."""
-    settings = (settings or TeachSettings()).with_rule(listed=words is not None)
+    task = Task(texts, Path(out), settings or TeachSettings(), **given)
+    settings, searched = task.settings, task.words is None
     with TemporaryDirectory() as folder:
         stages = Stages(Path(folder))
         with stages.timed("loading"):
-            lm = open_model(texts, Path(out), words, model, corpus, settings, device)
-            given = None if learner is None else learner_for(lm, learner, reader)
+            lm = task.open_model()
+            learner, _ = learner_for(lm, task.learner, task.reader)
         with stages.timed("corpus"):
-            store = open_store(texts, corpus, lm, settings, field, workers, stages, words)
-        found = choose_words(store, lm.tokens, settings, words, times=LOOKED_AT)
-        chosen = dict(list(found.counts.items())[: settings.top if words is None else None])
-        maker = (given or learner_for(lm, None, reader))[0]
-        reads = maker.reader if isinstance(maker, TransportedLearner) else lm
-        fitting = fitting_passes(reads, store) if given is None else 0
+            store = task.open_store(lm, stages)
+        found = choose_words(store, lm.tokens, settings, task.words, times=LOOKED_AT)
+        chosen = dict(list(found.counts.items())[: settings.top if searched else None])
         splits = split_words(store, chosen, settings)
         timed = splits[:: max(1, len(splits) // _TIMED_WORDS)][:_TIMED_WORDS]
-        learn(lm, maker, timed[:1], settings, Stages(Path(folder) / "warming up"))  # the first is slower
+        learn(lm, learner, timed[:1], settings, Stages(Path(folder) / "warming up"))  # the first is slower
         with stages.timed("looking"):
-            if words is None and isinstance(maker, WordLearner):
-                approaches(maker, store, [one.word for one in timed], slash=settings.slash)
+            if searched and isinstance(learner, WordLearner):
+                approaches(learner, store, [one.word for one in timed], slash=settings.slash)
         with stages.timed("learning"):
-            learn(lm, maker, timed, settings, Stages(Path(folder) / "learning"))
+            learn(lm, learner, timed, settings, Stages(Path(folder) / "learning"))
+        fitting = fitting_passes(learner.lm, store) if task.learner is None else 0
     took = {title: cost.seconds for title, cost in stages.costs.items()}
-    passes, passes_timed = (sum(one.passes for one in some) for some in (splits, timed))
-    pace = took["learning"] / passes_timed
+    pace = took["learning"] / sum(one.passes for one in timed)
     seconds = {
         "loading": took["loading"],
         "corpus": took["corpus"],
-        **({"looking at words": took["looking"] / len(timed) * len(found.counts)} if words is None else {}),
-        **({"fitting a learner": pace * fitting} if fitting else {}),
-        "vectors and judgement": pace * passes,
+        "looking at words": took["looking"] / len(timed) * len(found.counts) if searched else 0.0,
+        "fitting a learner": pace * fitting,
+        "vectors and judgement": pace * sum(one.passes for one in splits),
         "saving": took["loading"],  # the model is loaded once more, and written
     }
-    return Plan(shown_name(lm.name), seconds, settings, chosen, found.refused)
+    needed = {stage: taken for stage, taken in seconds.items() if taken}
+    return Plan(shown_name(lm.name), needed, chosen, found.refused)

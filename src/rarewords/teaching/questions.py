@@ -181,9 +181,7 @@ def use_of(word: str, sentences: Sequence[str], *, lower_case: bool = True) -> U
             seen["capital" if spelled[:1].isupper() and not spelled.isupper() else "small"] += 1
         preceding, following = _BEFORE.search(left.lower()), _AFTER.match(sentence[end:].lower())
         before, after = preceding[1] if preceding else "", following[1] if following else ""
-        ends = (
-            not after or after in ENGLISH["behind_phrase"]
-        )  # behind the word, its phrase or the sentence ends
+        ends = not after or after in ENGLISH["behind_phrase"]  # the word's phrase or the sentence
         if plural:  # an article tells nothing: "the planets"
             seen["noun"] += before in ENGLISH["before_singular"] or after in ENGLISH["behind_singular"]
             many = before in ENGLISH["before_plural"] or before.isdigit()

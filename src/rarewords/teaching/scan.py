@@ -115,19 +115,14 @@ def scan(
         chosen, passed_over = worth_teaching(store, frequent, tokens, top)
         if ask and chosen and model_kind(model) == "masked":
             # torch, which counting does without, loads slowly
-            from rarewords.teaching.need import with_need
+            from rarewords.teaching.learning import with_need
 
             read = with_need(model, device, store, chosen[:ask])
             chosen = sorted(read, key=_order) + chosen[ask:]
         fixed: dict[str, int] = {}
         if phrases:
-            fixed = fixed_phrases(
-                find_sources(files, field),
-                {word.word for word in missing},
-                counts,
-                least=max(min_count, _FEWEST_PHRASES),
-                lower_case=tokens.lower_case,
-            )
+            rare, least = {word.word for word in missing}, max(min_count, _FEWEST_PHRASES)
+            fixed = fixed_phrases(find_sources(files, field), rare, counts, least, tokens.lower_case)
         return Scan(
             model=shown_name(model),
             words=len(counts),

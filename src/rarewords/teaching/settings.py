@@ -1,7 +1,7 @@
 """The settings of teaching; all of them go into the model card."""
 
-from dataclasses import dataclass, replace
-from typing import Literal, Self
+from dataclasses import dataclass
+from typing import Literal
 
 from rarewords.errors import InputError
 from rarewords.settings import bounded, check_bounds
@@ -39,7 +39,3 @@ class TeachSettings:
         check_bounds(self)
         if self.question is not None and not is_pattern(self.question):
             raise InputError(f"a question needs one <W> and one _: 'a <W> treats _', not {self.question!r}")
-
-    def with_rule(self, *, listed: bool) -> Self:
-        """The settings with the word rule decided; ``listed``: a list of words is given."""
-        return replace(self, rule=self.rule or ("any" if listed else "english"))

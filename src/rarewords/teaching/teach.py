@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +21,7 @@ from rarewords.progress import message
 from rarewords.stages import Stages, key_of, require_free, work_beside
 from rarewords.teaching.judge import probe_words
 from rarewords.teaching.learners import learner_for
-from rarewords.teaching.learning import learn
-from rarewords.teaching.need import LOOKED_AT, those_that_gain
+from rarewords.teaching.learning import LOOKED_AT, NOTHING, learn, those_that_gain
 from rarewords.teaching.outcome import Learned, Taught, teaching_card
 from rarewords.teaching.phrases import on_one_line, with_capitals
 from rarewords.teaching.scan import choose_words
@@ -62,21 +61,21 @@ def teach(
     :param reader: a masked LM that reads the sentences for a model that is none.
     :param keep_work: keep the work folder, so that teaching again with other settings takes less time.
     """
-    settings = (settings or TeachSettings()).with_rule(listed=words is not None)
-    out = Path(out)
-    lm = open_model(texts, out, words, model, corpus, settings, device)
+    settings = settings or TeachSettings()
+    task = Task(texts, Path(out), settings, words, model, corpus, learner, reader, device, field, workers)
+    settings, lm = task.settings, task.open_model()
     given = None if learner is None else learner_for(lm, learner, reader)
-    with work_beside(out, keep=keep_work) as stages:
-        store = open_store(texts, corpus, lm, settings, field, workers, stages, words)
+    with work_beside(task.out, keep=keep_work) as stages:
+        store = task.open_store(lm, stages)
         chosen = choose_words(store, lm.tokens, settings, words, times=LOOKED_AT)
         maker, learner_name = given or learner_for(lm, None, reader, store)
         if words is None:
             chosen = those_that_gain(maker, store, chosen, settings, stages)
         message(f"Words: {len(chosen.counts):,} to teach, {len(chosen.refused):,} refused")
         splits = split_words(store, chosen.counts, settings)
-        lessons = learn(lm, maker, splits, settings, stages, listed=words is not None)
-        kept = tuple(one for one in lessons.learned if settings.keep_all or not one.worse)
-        worse = tuple(one for one in lessons.learned if one.worse)
+        learned, made = learn(lm, maker, splits, settings, stages, listed=words is not None)
+        kept = tuple(one for one in learned if settings.keep_all or not one.worse)
+        worse = tuple(one for one in learned if one.worse)
         message(f"Vectors: {len(kept):,} words to teach, {len(worse):,} left alone")
         if not kept:
             raise HopelessError(
@@ -85,16 +84,16 @@ def teach(
             )
         name = read_report(lm.name).get("model") or shown_name(lm.name)
         made_from = {"model": name, "fingerprint": lm.fingerprint, "teaching": asdict(settings)}
-        own = lessons.vectors.subset(one.word for one in kept)
+        own = made.subset(one.word for one in kept)
         vectors = WordVectors(own.words, own.matrix, made_from)
         taught = Taught(
-            folder=out,
+            folder=task.out,
             model=name,
             learner=learner_name,
             settings=settings,
             words=kept,
             worse=worse,
-            refused={**chosen.refused, **lessons.refused},
+            refused=chosen.refused | {word: NOTHING for word in chosen.counts if word not in made},
             passed_over=chosen.passed_over,
             probed=probe_words(lm, vectors, slash=settings.slash),
             kind=lm.kind,
@@ -103,67 +102,73 @@ def teach(
     return taught
 
 
-def open_model(
-    texts: Sequence[str | Path],
-    out: Path,
-    words: Sequence[str] | None,
-    model: str | Path | LanguageModel,
-    corpus: str | Path | None,
-    settings: TeachSettings,
-    device: str,
-) -> LanguageModel:
-    """Check the arguments of :func:`teach` before any work, and load the model."""
-    require_free(out)
-    if bool(texts) == (corpus is not None):
-        raise InputError("give either text (files, folders or patterns) or a store with --corpus")
-    loaded = model if isinstance(model, LanguageModel) else None
-    name = loaded.name if loaded else str(model)
-    kind = model_kind(name)  # a loaded model has to have a folder as well, for the copy that is taught
-    if kind == "encoder" and words is None and not settings.keep_all:
-        # Taught what a search finds, encoders retrieve worse (docs/results/everywhere.md).
-        raise InputError(
-            f"{shown_name(name)} is an encoder, which reads most words that a search finds well in pieces; "
-            "list names it cannot know with --words (`rarewords scan --model` shows candidates)"
-        )
-    lm = loaded or LanguageModel.from_pretrained(name, device=device, kind=kind)
-    require_injectable(lm.model, predictable=settings.predictable)
-    taught = taught_tokens(lm.model, lm.tokenizer)
-    if taught:
-        # The model as it was learns the new words, so that two goes equal one.
-        own, tokenizer = load_pretrained(lm.name, lm.kind)
-        forget_everything(own, tokenizer)
-        lm = LanguageModel(own.to(device=lm.device, dtype=lm.dtype), tokenizer, name=lm.name, kind=lm.kind)
-        lm.tokens.taught = frozenset(taught)
-    return lm
+@dataclass
+class Task:
+    """The arguments of :func:`teach`, and what a teaching and its plan begin with."""
 
+    texts: Sequence[str | Path]
+    out: Path
+    settings: TeachSettings
+    words: Sequence[str] | None = None
+    model: str | Path | LanguageModel = DEFAULT_MODEL
+    corpus: str | Path | None = None
+    learner: str | Path | None = None
+    reader: str | Path = DEFAULT_MODEL
+    device: str = "auto"
+    field: str = "text"
+    workers: int | None = None
 
-def open_store(
-    texts: Sequence[str | Path],
-    corpus: str | Path | None,
-    lm: LanguageModel,
-    settings: TeachSettings,
-    field: str,
-    workers: int | None,
-    stages: Stages,
-    words: Sequence[str] | None,
-) -> Store:
-    """The given store, or one made from the text in the work folder, with capitals as the model has them."""
-    if corpus is not None:
-        store = Store.open(corpus)
-        if store.settings.lower_case != lm.lower_case:
-            raise InputError(f"{corpus} and the model differ in lower-casing; build the store with --model")
-        return store
-    wanted = CorpusSettings(lower_case=lm.lower_case, words=settings.rule or "english")
-    files = spool(texts, stages.path / "spool")
-    phrases = [word for word in words or () if len(word.split()) > 1]
-    if phrases:
-        files = on_one_line(files, phrases, field, stages.path / "lines")
-    contents = sorted(source.digest() for source in find_sources(files, field))
-    path = stages.path / f"store-{key_of(contents, wanted.to_dict())}"
-    if not path.exists():
-        build(files, path, wanted, field=field, workers=workers)
-    message("Corpus: done")
-    return Store.open(path)
+    def __post_init__(self) -> None:
+        rule = self.settings.rule or ("english" if self.words is None else "any")
+        self.settings = replace(self.settings, rule=rule)
+
+    def open_model(self) -> LanguageModel:
+        """Check the arguments before any work, and load the model."""
+        require_free(self.out)
+        if bool(self.texts) == (self.corpus is not None):
+            raise InputError("give either text (files, folders or patterns) or a store with --corpus")
+        loaded = self.model if isinstance(self.model, LanguageModel) else None
+        name = loaded.name if loaded else str(self.model)
+        kind = model_kind(name)  # a loaded model has to have a folder as well, for the copy that is taught
+        if kind == "encoder" and self.words is None and not self.settings.keep_all:
+            # Taught what a search finds, encoders retrieve worse (docs/results/everywhere.md).
+            raise InputError(
+                f"{shown_name(name)} is an encoder, which reads most words that a search finds well in "
+                "pieces; list names it cannot know with --words (`rarewords scan --model` shows candidates)"
+            )
+        lm = loaded or LanguageModel.from_pretrained(name, device=self.device, kind=kind)
+        require_injectable(lm.model, predictable=self.settings.predictable)
+        taught = taught_tokens(lm.model, lm.tokenizer)
+        if taught:
+            # The model as it was learns the new words, so that two goes equal one.
+            own, tokenizer = load_pretrained(lm.name, lm.kind)
+            forget_everything(own, tokenizer)
+            lm = LanguageModel(
+                own.to(device=lm.device, dtype=lm.dtype), tokenizer, name=lm.name, kind=lm.kind
+            )
+            lm.tokens.taught = frozenset(taught)
+        return lm
+
+    def open_store(self, lm: LanguageModel, stages: Stages) -> Store:
+        """The given store, or one made from the text in the work folder, with the model's capitals."""
+        if self.corpus is not None:
+            store = Store.open(self.corpus)
+            if store.settings.lower_case != lm.lower_case:
+                raise InputError(
+                    f"{self.corpus} and the model differ in lower-casing; build the store with --model"
+                )
+            return store
+        wanted = CorpusSettings(lower_case=lm.lower_case, words=self.settings.rule or "english")
+        files = spool(self.texts, stages.path / "spool")
+        phrases = [word for word in self.words or () if len(word.split()) > 1]
+        if phrases:
+            files = on_one_line(files, phrases, self.field, stages.path / "lines")
+        contents = sorted(source.digest() for source in find_sources(files, self.field))
+        path = stages.path / f"store-{key_of(contents, wanted.to_dict())}"
+        if not path.exists():
+            build(files, path, wanted, field=self.field, workers=self.workers)
+        message("Corpus: done")
+        return Store.open(path)
 
 
 def save_taught(lm: LanguageModel, vectors: WordVectors, taught: Taught) -> None:

@@ -5,7 +5,7 @@ import pytest
 from rarewords import InputError, WordLearner
 from rarewords.corpus.build import build
 from rarewords.stages import Stages
-from rarewords.teaching.need import READ_WELL, those_that_gain
+from rarewords.teaching.learning import READ_WELL, those_that_gain
 from rarewords.teaching.scan import choose_words
 from rarewords.teaching.settings import TeachSettings
 from tests.teaching.invented import sentences_of
