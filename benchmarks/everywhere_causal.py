@@ -30,7 +30,7 @@ from rarewords.teaching.judge import Made
 from rarewords.teaching.learners import learner_for
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import Fold, Occurrence, Split
-from rarewords.teaching.target import HeldOut, held_out_sentences, scores_of_what_follows
+from rarewords.teaching.target import held_out_sentences, scores_of_what_follows
 
 # In units of the embeddings' mean distance from their mean: Adam's rates, and lengths of a step of OTA.
 _RATES, _LENGTHS = (0.001, 0.005, 0.02), (0.02, 0.1, 0.3)
@@ -242,7 +242,7 @@ def _rows(lm: LanguageModel, words: Sequence[str], owners: range) -> tuple[torch
     """
     nothing = np.zeros(lm.dim, np.float32)
     made = [_made(words[owner], occurrences_of(words[owner]), nothing) for owner in owners]
-    found = [one for one in held_out_sentences(lm, made, slash=False) if one.following]
+    found = list(held_out_sentences(lm, made, slash=False))
     readings = [one.readings[1] for one in found]
     length = max(len(one.ids) for one in readings)
     ids = torch.tensor([[*one.ids, *[0] * (length - len(one.ids))] for one in readings])
@@ -280,7 +280,7 @@ def following(asked: argparse.Namespace) -> None:
         found = [Occurrence(line, *span) for line, span in spans if span][:20]
         row = new.embeddings[tokens[one.word]].float().cpu().numpy()
         made.append(_made(one.word, found, row))
-    sentences: list[HeldOut] = [one for one in held_out_sentences(lm, made, slash=True) if one.following]
+    sentences = list(held_out_sentences(lm, made, slash=True))
     scores = scores_of_what_follows(lm, sentences)
     owners = np.array([one.owner for one in sentences])
     beside = words_with_rules(new.tokenizer)

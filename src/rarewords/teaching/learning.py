@@ -67,30 +67,26 @@ def those_that_gain(
     words, top, slash = list(chosen.counts), settings.top, settings.slash
     if settings.keep_all or not isinstance(learner, WordLearner):
         return replace(chosen, counts={word: chosen.counts[word] for word in words[:top]})
-    clear: list[str] = []
-    slight: list[str] = []
-    passed_over = dict(chosen.passed_over)
+    found: dict[str, float] = {}
     with progress("Looking at words", total=len(words), unit="words") as bar:
         size = _WORDS_PER_LOOK if learner.lm.device.type == "cpu" else _WORDS_PER_PART_ON_GPU
         for start in range(0, len(words), size):
-            if len(clear) >= top:
+            if sum(approach >= _CLEAR for approach in found.values()) >= top:
                 break
             batch = words[start : start + size]
             key = key_of(learner.lm.fingerprint, learner.key, store.key, slash, batch)
-            found = stages.json("looked", key, partial(approaches, learner, store, batch, slash=slash))
-            for word, approach in zip(batch, found, strict=True):
-                if approach < _LEAST:
-                    passed_over[word] = READ_WELL
-                else:
-                    (clear if approach >= _CLEAR else slight).append(word)
+            approach = stages.json("looked", key, partial(approaches, learner, store, batch, slash=slash))
+            found |= zip(batch, approach, strict=True)
             bar.advance(len(batch))
-    if not clear + slight:
+    gaining = sorted((word for word in found if found[word] >= _LEAST), key=lambda word: found[word] < _CLEAR)
+    if not gaining:
         raise HopelessError(
             f"the model reads all {len(words)} words that it splits well enough in pieces; to teach them "
             "anyway, give a list of words with --words"
         )
-    counts = {word: chosen.counts[word] for word in (clear + slight)[:top]}
-    return replace(chosen, counts=counts, passed_over=passed_over)
+    read_well = {word: READ_WELL for word in found if found[word] < _LEAST}
+    counts = {word: chosen.counts[word] for word in gaining[:top]}
+    return replace(chosen, counts=counts, passed_over=chosen.passed_over | read_well)
 
 
 def approaches(learner: WordLearner, store: Store, words: Sequence[str], *, slash: bool) -> list[float]:

@@ -40,11 +40,6 @@ class Learned:
     question: str = ""
 
     @property
-    def worse(self) -> bool:
-        """Whether the word is left alone, because its vector is not expected to help."""
-        return self.verdict == "worse"
-
-    @property
     def probability(self) -> float | None:
         """The probability that the vector helps, if the rule can tell."""
         return self.judgement.probability if self.judgement else None
@@ -56,7 +51,7 @@ class Learned:
 
     @property
     def verdict(self) -> str:
-        """``better``, ``unclear``, ``worse`` or ``not judged``."""
+        """``better``, ``unclear``, ``worse`` (the vector is not expected to help) or ``not judged``."""
         return self.judgement.verdict if self.judgement else "not judged"
 
     def as_json(self) -> dict[str, Any]:
@@ -98,7 +93,7 @@ class Taught:
         """The words whose vector stands in the place of their pieces; the others are read as both."""
         if not self.settings.slash:
             return frozenset(one.word for one in self.words)
-        judged = {one.word: one.judgement for one in self.words if not one.worse}
+        judged = {one.word: one.judgement for one in self.words if one.verdict != "worse"}
         return frozenset(word for word, judgement in judged.items() if judgement and judgement.replace)
 
     @property

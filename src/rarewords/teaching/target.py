@@ -62,7 +62,7 @@ def judge_on_target(
     :param listed: the words were given, not found in the text.
     """
     if target.kind == "causal":
-        held_out = [one for one in held_out_sentences(target, made, slash=slash) if one.following]
+        held_out = list(held_out_sentences(target, made, slash=slash))
         owners, scores = [one.owner for one in held_out], scores_of_what_follows(target, held_out)
         least = np.zeros(len(scores))
     else:
@@ -126,7 +126,7 @@ def _judgement(scores: np.ndarray, least: np.ndarray, errors: float) -> Judgemen
 
 
 def held_out_sentences(target: LanguageModel, made: Sequence[Made], *, slash: bool) -> Iterator[HeldOut]:
-    """The held-out sentences of all words; ``slash``: also as ``word / <vector>``."""
+    """The held-out sentences that go on behind the word; ``slash``: also as ``word / <vector>``."""
     marks = (None, target.tokens.slash) if slash else (None,)
     before, _ = target.tokens.special_tokens  # nothing is predicted behind the end of a text
     for owner, one in enumerate(made):
@@ -136,7 +136,8 @@ def held_out_sentences(target: LanguageModel, made: Sequence[Made], *, slash: bo
                 start = len(before) + len(left)
                 ways = (with_slot(ids, start, start + len(pieces), mark) for mark in marks)
                 taught = (InputRow(*way, vector) for way in ways)
-                yield HeldOut(owner, (InputRow(ids), *taught), len(right))
+                if right:
+                    yield HeldOut(owner, (InputRow(ids), *taught), len(right))
 
 
 def _cut(

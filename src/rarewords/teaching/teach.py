@@ -74,8 +74,8 @@ def teach(
         message(f"Words: {len(chosen.counts):,} to teach, {len(chosen.refused):,} refused")
         splits = split_words(store, chosen.counts, settings)
         learned, made = learn(lm, maker, splits, settings, stages, listed=words is not None)
-        kept = tuple(one for one in learned if settings.keep_all or not one.worse)
-        worse = tuple(one for one in learned if one.worse)
+        worse = tuple(one for one in learned if one.verdict == "worse")
+        kept = tuple(one for one in learned if settings.keep_all or one.verdict != "worse")
         message(f"Vectors: {len(kept):,} words to teach, {len(worse):,} left alone")
         if not kept:
             raise HopelessError(
