@@ -29,7 +29,7 @@ from rarewords.rules import words_with_rules
 from rarewords.teaching.judge import Made
 from rarewords.teaching.learners import learner_for
 from rarewords.teaching.settings import TeachSettings
-from rarewords.teaching.splits import Fold, Occurrence, Split
+from rarewords.teaching.splits import Fold, Split
 from rarewords.teaching.target import held_out_sentences, scores_of_what_follows
 
 # In units of the embeddings' mean distance from their mean: Adam's rates, and lengths of a step of OTA.
@@ -256,7 +256,7 @@ def _rows(lm: LanguageModel, words: Sequence[str], owners: range) -> tuple[torch
     return tuple(one.to(lm.device) for one in (ids, slots, own + owners.start, weights))
 
 
-def _made(word: str, occurrences: Sequence[Occurrence], vector: np.ndarray) -> Made:
+def _made(word: str, occurrences: Sequence[tuple[str, int, int]], vector: np.ndarray) -> Made:
     split = Split(word, len(occurrences), (), (Fold((), tuple(occurrences)),))
     return Made(split, vector, vector[None], 1.0, 0)
 
@@ -277,7 +277,7 @@ def following(asked: argparse.Namespace) -> None:
     lines = iob_sentences(asked.test)
     for one in taught.words:
         spans = ((line, find_word(one.word, line, lower_case=False)) for line in lines if one.word in line)
-        found = [Occurrence(line, *span) for line, span in spans if span][:20]
+        found = [(line, *span) for line, span in spans if span][:20]
         row = new.embeddings[tokens[one.word]].float().cpu().numpy()
         made.append(_made(one.word, found, row))
     sentences = list(held_out_sentences(lm, made, slash=True))

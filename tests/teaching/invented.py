@@ -1,6 +1,5 @@
 """The invented words of tests/data/invented."""
 
-from rarewords.teaching.splits import Occurrence
 from tests.architectures import DATA
 
 FOLDER = DATA / "invented"
@@ -17,7 +16,7 @@ def occurrences_of(word, most=None):
     """The occurrences of a word."""
     lines = sentences_of(word, most=most).splitlines()
     starts = [line.lower().index(word) for line in lines]
-    return tuple(Occurrence(line, at, at + len(word)) for line, at in zip(lines, starts, strict=True))
+    return tuple((line, at, at + len(word)) for line, at in zip(lines, starts, strict=True))
 
 
 def hypernyms():

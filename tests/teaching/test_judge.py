@@ -16,7 +16,7 @@ from rarewords.teaching.judge import (
     mask_neighbours,
     probe_words,
 )
-from rarewords.teaching.splits import Fold, Occurrence, Split
+from rarewords.teaching.splits import Fold, Split
 from tests.teaching.invented import hypernyms, occurrences_of
 
 
@@ -41,18 +41,18 @@ def test_neighbours_are_the_nearest_content_words_and_the_text_around_stays(lm):
     for pattern, masked in found:
         word = next(name for name, token in lm.whole_words.items() if token == masked)
         filled = pattern.replace("_", word).replace("<W>", "blimpet")
-        assert filled.lower() == occurrence.sentence.lower()
+        assert filled.lower() == occurrence[0].lower()
 
 
 def test_marks_of_patterns_in_the_text_itself_do_no_harm(lm):
     sentence = "The _ ripe blimpet <W> fell from the big tree."
     start = sentence.index("blimpet")
-    found = mask_neighbours(lm, Occurrence(sentence, start, start + 7))
+    found = mask_neighbours(lm, (sentence, start, start + 7))
     assert len(found) == 3  # ripe, fell, big
     assert all(pattern.count("_") == pattern.count("<W>") == 1 for pattern, _ in found)
     queries = [Query(pattern, "blimpet") for pattern, _ in found]
     assert np.isfinite(lm.log_likelihood(queries, [token for _, token in found])).all()
-    assert mask_neighbours(lm, Occurrence("a [MASK] blimpet fell down", 9, 16)) == []
+    assert mask_neighbours(lm, ("a [MASK] blimpet fell down", 9, 16)) == []
 
 
 def test_the_vector_of_the_right_kind_is_judged_better_than_a_wrong_one(lm):
@@ -122,7 +122,7 @@ def test_the_rule_grows_with_gain_and_approach_and_falls_with_sureness():
 
 
 def test_nothing_to_ask_is_no_judgement(lm):
-    silent = made("blimpet", (embedding(lm, "fruit"), (Occurrence("Blimpet!", 0, 7),)))
+    silent = made("blimpet", (embedding(lm, "fruit"), (("Blimpet!", 0, 7),)))
     assert judge(lm, [silent], slash=False) == [None]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from rarewords.teaching.plan import plan_fitting, plan_teaching
 from rarewords.teaching.settings import TeachSettings
-from rarewords.teaching.splits import Occurrence, split_occurrences
+from rarewords.teaching.splits import split_spans
 from tests.architectures import sentence_transformer
 from tests.cli.run import rarewords, refused
 from tests.teaching.invented import sentences_of
@@ -66,8 +66,8 @@ def test_time_is_extrapolated_by_the_contexts_that_are_read(lm, text, tmp_path, 
 
 def test_passes_are_contexts_and_two_for_each_neighbour_of_those_held_out():
     def passes(count, **settings):
-        numbered = [Occurrence(f"Sentence {number} has a blimpet.", 17, 24) for number in range(count)]
-        return split_occurrences("blimpet", count, numbered, TeachSettings(**settings)).passes
+        numbered = [(f"Sentence {number} has a blimpet.", 17, 24) for number in range(count)]
+        return split_spans("blimpet", count, numbered, TeachSettings(**settings)).passes
 
     assert [passes(count) for count in (1, 6, 16, 1000)] == [1, 6 + 36, 12 + 24, 32 + 48]
     assert passes(3, contexts=2) == 2 + 12

@@ -18,7 +18,7 @@ from rarewords.teaching.judge import Made
 from rarewords.teaching.learners import TransportedLearner
 from rarewords.teaching.outcome import Learned
 from rarewords.teaching.settings import TeachSettings
-from rarewords.teaching.splits import Fold, Occurrence, Split
+from rarewords.teaching.splits import Fold, Split
 from rarewords.teaching.target import (
     HeldOut,
     judge_on_target,
@@ -266,7 +266,7 @@ def test_a_word_that_an_encoder_reads_well_is_left_alone(encoder, lm):
     target = LanguageModel.from_pretrained(encoder, device="cpu", kind="encoder")
     lines = sentences_of("oldanka").replace("Oldanka", "ship").replace("oldanka", "ship").splitlines()
     starts = [line.index("ship") for line in lines]
-    held_out = tuple(Occurrence(line, at, at + 4) for line, at in zip(lines, starts, strict=True))
+    held_out = tuple((line, at, at + 4) for line, at in zip(lines, starts, strict=True))
     vector = target.embeddings[target.whole_words["boat"]].numpy()
     known = Made(Split("ship", len(lines), (), (Fold((), held_out),)), vector, vector[None], 1.0, 1)
     told, asked = judge_on_target(target, lm, [known, made_of("oldanka", vector)], slash=True)

@@ -21,7 +21,7 @@ from rarewords.teaching.learners import Learner
 from rarewords.teaching.learning import NOTHING, learn
 from rarewords.teaching.questions import QUESTIONS, is_english, use_of, with_article
 from rarewords.teaching.settings import TeachSettings
-from rarewords.teaching.splits import Occurrence, split_occurrences
+from rarewords.teaching.splits import split_spans
 from rarewords.tokens import BLANK, WORD_SLOT
 from rarewords.vectors import WordVectors
 
@@ -115,8 +115,8 @@ class Study:
         """The verdict of ``rarewords teach`` on the word, from sentences held out in turn."""
         word, lower = self._checked(request), self.lm.lower_case
         found = {one: find_word(word, one, lower_case=lower) for one in request.sentences}
-        occurrences = [Occurrence(one, *place) for one, place in found.items() if place is not None]
-        split = split_occurrences(word, len(occurrences), occurrences, self.settings)
+        spans = [(one, *place) for one, place in found.items() if place is not None]
+        split = split_spans(word, len(spans), spans, self.settings)
         with TemporaryDirectory() as folder:
             learned, _ = learn(self.lm, self.learner, [split], self.settings, Stages(Path(folder)))
         if not learned:

@@ -19,10 +19,11 @@ import numpy as np
 
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel, Query
+from rarewords.mimic.masked import Span
 from rarewords.probe.dataset import RELATIONS, Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.teaching.clutter import FUNCTION_WORDS
-from rarewords.teaching.splits import NEIGHBOURS, Occurrence, Split
+from rarewords.teaching.splits import NEIGHBOURS, Split, around
 from rarewords.tokens import WORD_SLOT
 from rarewords.vectors import WordVectors
 
@@ -129,14 +130,14 @@ class Made:
     contexts: int
 
 
-def mask_neighbours(lm: LanguageModel, occurrence: Occurrence) -> list[tuple[str, int]]:
+def mask_neighbours(lm: LanguageModel, span: Span) -> list[tuple[str, int]]:
     """The three content words nearest to the word that the model has as one piece, each masked once.
 
     :return: a pattern with ``<W>`` for the word and ``_`` for its neighbour, and the neighbour's token.
     """
-    if lm.tokens.mask_token in occurrence.sentence:
+    if lm.tokens.mask_token in span[0]:
         return []
-    before, word, after = occurrence.around(_CHARACTERS_AROUND)
+    before, word, after = around(span, _CHARACTERS_AROUND)
     text, start, end = before + word + after, len(before), len(before + word)
     found = []
     for match in _NEIGHBOUR.finditer(text):
@@ -144,15 +145,12 @@ def mask_neighbours(lm: LanguageModel, occurrence: Occurrence) -> list[tuple[str
         token = lm.whole_words.get(name)
         if token is None or name.lower() in FUNCTION_WORDS or name.lower() == word.lower():
             continue
-        distance = start - match.end() if match.start() < start else match.start() - end
-        if distance >= 0:
-            found.append((distance, match.span(), token))
-    return [(_pattern(text, (start, end), span), token) for _, span, token in sorted(found)[:NEIGHBOURS]]
-
-
-def _pattern(text: str, word: tuple[int, int], neighbour: tuple[int, int]) -> str:
-    ((a, b), first), ((c, d), second) = sorted([(word, WORD_SLOT), (neighbour, "_")])
-    return text[:a] + first + text[b:c] + second + text[d:]
+        a, b = match.span()
+        if b <= start:
+            found.append((start - b, a, f"{text[:a]}_{text[b:start]}{WORD_SLOT}{after}", token))
+        elif a >= end:
+            found.append((a - end, a, f"{before}{WORD_SLOT}{text[end:a]}_{text[b:]}", token))
+    return [(pattern, token) for _, _, pattern, token in sorted(found)[:NEIGHBOURS]]
 
 
 def judge(lm: LanguageModel, made: Sequence[Made], *, slash: bool) -> list[Judgement | None]:
@@ -164,8 +162,8 @@ def judge(lm: LanguageModel, made: Sequence[Made], *, slash: bool) -> list[Judge
     contexts = np.zeros(len(made), np.int64)
     for number, one in enumerate(made):
         for fold, vector in zip(one.split.folds, one.fold_vectors, strict=True):
-            for occurrence in fold.held_out:
-                found = mask_neighbours(lm, occurrence)
+            for span in fold.held_out:
+                found = mask_neighbours(lm, span)
                 contexts[number] += bool(found)
                 owners += [number] * len(found)
                 tokens += [token for _, token in found]

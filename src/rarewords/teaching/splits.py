@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rarewords.corpus.store import Store
+from rarewords.mimic.masked import Span
 from rarewords.teaching.phrases import phrase_contexts
 from rarewords.teaching.settings import TeachSettings
 from rarewords.tokens import WORD_SLOT
@@ -21,27 +22,11 @@ NEIGHBOURS = 3  # of the word, masked in each held-out context
 
 
 @dataclass(frozen=True)
-class Occurrence:
-    """A context and the characters of the word in it."""
-
-    sentence: str
-    start: int
-    end: int
-
-    def around(self, most: int) -> tuple[str, str, str]:
-        """The text before the word, the word, and the text behind it: ``most`` characters on either side."""
-        # An underscore or a slot in the text itself must not be taken for the pattern's own.
-        text = self.sentence.replace("_", " ").replace(WORD_SLOT, " " * len(WORD_SLOT))
-        before = text[max(0, self.start - most) : self.start]
-        return before, text[self.start : self.end], text[self.end : self.end + most]
-
-
-@dataclass(frozen=True)
 class Fold:
     """Contexts a vector is made from, and held-out ones that judge it; the two share none."""
 
     contexts: tuple[str, ...]
-    held_out: tuple[Occurrence, ...]
+    held_out: tuple[Span, ...]
 
 
 @dataclass(frozen=True)
@@ -64,27 +49,33 @@ def split_words(store: Store, words: Mapping[str, int], settings: TeachSettings)
     wanted = settings.contexts + _HELD_OUT
     splits = []
     for word, count in words.items():
-        found: dict[str, Occurrence] = {}
         # A sentence that has the word twice is two contexts; twice as many leave enough different ones.
-        contexts = store.contexts(word, 2 * wanted)
-        spans = [(one.sentence, one.start, one.end) for one in contexts] or phrase_contexts(store, word)
-        for span in spans:
-            found.setdefault(span[0], Occurrence(*span))
-        splits.append(split_occurrences(word, count, list(found.values())[:wanted], settings))
+        contexts = [(one.sentence, one.start, one.end) for one in store.contexts(word, 2 * wanted)]
+        found: dict[str, Span] = {}
+        for span in contexts or phrase_contexts(store, word):
+            found.setdefault(span[0], span)
+        splits.append(split_spans(word, count, list(found.values())[:wanted], settings))
     return splits
 
 
-def split_occurrences(
-    word: str, count: int, occurrences: Sequence[Occurrence], settings: TeachSettings
-) -> Split:
+def split_spans(word: str, count: int, spans: Sequence[Span], settings: TeachSettings) -> Split:
     """Divide the contexts of a word by the rule above."""
-    if len(occurrences) >= _ENOUGH:
-        kept = min(_HELD_OUT, len(occurrences) // 4)
-        contexts = tuple(one.sentence for one in occurrences[kept : kept + settings.contexts])
-        return Split(word, count, contexts, (Fold(contexts, tuple(occurrences[:kept])),))
-    occurrences = occurrences[: settings.contexts]
+    if len(spans) >= _ENOUGH:
+        kept = min(_HELD_OUT, len(spans) // 4)
+        contexts = tuple(sentence for sentence, _, _ in spans[kept : kept + settings.contexts])
+        return Split(word, count, contexts, (Fold(contexts, tuple(spans[:kept])),))
+    spans = spans[: settings.contexts]
+    sentences = tuple(sentence for sentence, _, _ in spans)
     folds = []
-    for fold in range(min(_FOLDS, len(occurrences)) if len(occurrences) > 1 else 0):
-        others = tuple(one.sentence for place, one in enumerate(occurrences) if place % _FOLDS != fold)
-        folds.append(Fold(others, tuple(occurrences[fold::_FOLDS])))
-    return Split(word, count, tuple(one.sentence for one in occurrences), tuple(folds))
+    for fold in range(min(_FOLDS, len(spans)) if len(spans) > 1 else 0):
+        others = tuple(one for place, one in enumerate(sentences) if place % _FOLDS != fold)
+        folds.append(Fold(others, tuple(spans[fold::_FOLDS])))
+    return Split(word, count, sentences, tuple(folds))
+
+
+def around(span: Span, most: int) -> tuple[str, str, str]:
+    """The text before the word, the word, and the text behind it: ``most`` characters on either side."""
+    sentence, start, end = span
+    # An underscore or a slot in the text itself must not be taken for the pattern's own.
+    text = sentence.replace("_", " ").replace(WORD_SLOT, " " * len(WORD_SLOT))
+    return text[max(0, start - most) : start], text[start:end], text[end : end + most]

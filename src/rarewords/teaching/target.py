@@ -24,9 +24,10 @@ import torch
 from torch import Tensor
 
 from rarewords.lm import InputRow, LanguageModel, Query
+from rarewords.mimic.masked import Span
 from rarewords.models import pooling
 from rarewords.teaching.judge import Judgement, Made
-from rarewords.teaching.splits import Occurrence
+from rarewords.teaching.splits import around
 from rarewords.tokens import with_slot
 
 # By how many standard errors the gain must exceed what is asked for. Who lists a word has a reason to; most
@@ -140,20 +141,19 @@ def held_out_sentences(target: LanguageModel, made: Sequence[Made], *, slash: bo
                     yield HeldOut(owner, (InputRow(ids), *taught), len(right))
 
 
-def _cut(
-    target: LanguageModel, held_out: Sequence[Occurrence]
-) -> Iterator[tuple[list[int], list[int], list[int]]]:
+def _cut(target: LanguageModel, held_out: Sequence[Span]) -> Iterator[tuple[list[int], list[int], list[int]]]:
     """The tokens before, of and after the word in each sentence, cut to those around it."""
     if not held_out:
         return
-    texts, around = [held.sentence for held in held_out], _TOKENS_AROUND
+    texts = [sentence for sentence, _, _ in held_out]
     encoded = target.tokenizer(texts, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-    for ids, offsets, held in zip(encoded["input_ids"], encoded["offset_mapping"], held_out, strict=True):
-        spaced = held.sentence[: held.start].endswith(" ")  # the space belongs to the word's first token
-        first = held.start - 1 if spaced else held.start
-        inside = [at for at, (a, b) in enumerate(offsets) if b > max(a, first) and a < held.end]
+    for ids, offsets, span in zip(encoded["input_ids"], encoded["offset_mapping"], held_out, strict=True):
+        sentence, start, end = span
+        spaced = sentence[:start].endswith(" ")  # the space belongs to the word's first token
+        first = start - 1 if spaced else start
+        inside = [at for at, (a, b) in enumerate(offsets) if b > max(a, first) and a < end]
         a, b = inside[0], inside[-1] + 1
-        yield ids[max(0, a - around) : a], ids[a:b], ids[b : b + around]
+        yield ids[max(0, a - _TOKENS_AROUND) : a], ids[a:b], ids[b : b + _TOKENS_AROUND]
 
 
 def _nearness(
@@ -171,7 +171,7 @@ def _nearness(
         for owner, one in enumerate(made)
         for fold, vector in zip(one.split.folds, one.fold_vectors, strict=True)
         for held in fold.held_out
-        if reader.tokens.mask_token not in held.sentence
+        if reader.tokens.mask_token not in held[0]
     ]
     expected = _expected_words(reader, [held for _, _, held in folds])
     usable = [(*one[:2], words) for one, words in zip(folds, expected, strict=True) if words]
@@ -197,9 +197,9 @@ def _nearness(
     return owners, ((ways * (near - far)[:, None]).sum(-1)).numpy()
 
 
-def _expected_words(reader: LanguageModel, held_out: Sequence[Occurrence]) -> list[list[str]]:
+def _expected_words(reader: LanguageModel, held_out: Sequence[Span]) -> list[list[str]]:
     """The words that the reader expects most in the place of each word; none if it expects too few."""
-    cut = [held.around(_CHARACTERS_AROUND) for held in held_out]
+    cut = [around(span, _CHARACTERS_AROUND) for span in held_out]
     answers = reader.fill([Query(f"{before}_{after}") for before, _, after in cut], top_k=_ASKED)
     result = []
     for row, (_, own, _) in enumerate(cut):
