@@ -196,16 +196,10 @@ def _judged(taught: Taught) -> str:
 def _probed(taught: Taught) -> str:
     if not taught.probed.scores:
         return f"WNLaMPro was not measured: {taught.probed.unmeasured}.\n"
-    rows = [
-        [
-            relation_title(one.relation),
-            str(one.words),
-            str(one.entries),
-            figure(one.before),
-            figure(one.after),
-        ]
-        for one in taught.probed.scores
-    ]
+    rows = []
+    for one in taught.probed.scores:
+        sizes = [f"{one.words}", f"{one.entries}"]
+        rows.append([relation_title(one.relation), *sizes, figure(one.before), figure(one.after)])
     table = markdown_table(["WNLaMPro", "words", "entries", "MRR before", "MRR after"], rows)
     warning = f"\n{fell_line(taught)}\n" if taught.fell else ""
     warning += f"\n**Warning:** {taught.warning}.\n" if taught.warning else ""
