@@ -50,9 +50,8 @@ def split_words(store: Store, words: Mapping[str, int], settings: TeachSettings)
     splits = []
     for word, count in words.items():
         # A sentence that has the word twice is two contexts; twice as many leave enough different ones.
-        contexts = [(one.sentence, one.start, one.end) for one in store.contexts(word, 2 * wanted)]
         found: dict[str, Span] = {}
-        for span in contexts or phrase_contexts(store, word):
+        for span in store.contexts(word, 2 * wanted) or phrase_contexts(store, word):
             found.setdefault(span[0], span)
         splits.append(split_spans(word, count, list(found.values())[:wanted], settings))
     return splits
