@@ -19,5 +19,5 @@ def test_verdicts_and_the_papers_rows_are_marked_and_text_is_escaped(tmp_path):
     html = page(text, tmp_path)
     assert '<tr class="paper">\n<td>x</td>' in html
     assert html.count('class="paper"') == 1
-    assert '<span class="pill not">not seen</span> no' in html
+    assert '<span class="pill not-seen">not seen</span> no' in html
     assert "A &amp; " in html

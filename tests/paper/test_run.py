@@ -164,12 +164,11 @@ def test_words_that_cannot_be_approximated_are_not_missing(store, settings, tmp_
 
 def test_examples_show_pieces_as_text_for_any_tokenizer(settings):
     roberta = LanguageModel(*small_model("roberta"))
-    trained = SimpleNamespace(vectors={settings.epochs[-1]: {}})
     experiment = SimpleNamespace(
         lm=roberta,
         settings=settings,
         store=SimpleNamespace(count=len),
-        training=lambda *_: trained,
+        training=lambda *_: {settings.epochs[-1]: {}},
     )
     found = ExamplesPart.run(experiment, None)
     assert all("Ġ" not in one.question for one in found.queries)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rarewords import InputError
-from rarewords.paper.settings import CONFIGURATIONS, QUICK, ReproduceSettings, sample_dataset
+from rarewords.paper.settings import CONFIGURATIONS, QUICK, ReproduceSettings, sample, sample_dataset
 from rarewords.probe.dataset import Dataset, band_of
 
 
@@ -14,13 +14,11 @@ def test_the_default_is_the_papers_experiment_with_three_seeds():
     full = ReproduceSettings()
     assert full.whole
     assert full.training_seeds == (0, 1, 2)
-    assert (full.ota().frame, full.ota().start, full.ota().steps) == ("masked", "mean", 300)
-    assert (full.curve("static").frame, full.curve("random").steps) == ("static", 5000)
     am, context = full.mimic("am", 3), full.mimic("am+context", 3)
     assert (am.epochs, am.seed, am.min_count, am.copies_max) == (10, 3, 100, 5)
     assert (context.contexts_min, context.ngram_dropout) == (8, 0.1)
     assert full.epochs == (5, 10)
-    assert (full.curve_words, full.curve_steps) == (1000, 5000)
+    assert (full.curve_words, full.curve_steps, full.ota_steps) == (1000, 5000, 300)
     assert [name for name, one in CONFIGURATIONS.items() if not one.ota] == ["no-ota"]
     assert not full.mimic("no-form", 0).form
     assert not full.mimic("no-context", 0).context
@@ -32,7 +30,7 @@ def test_a_sample_is_smaller_and_has_one_seed_unless_asked():
     assert quick.training_seeds == (2,)
     assert replace(QUICK, seeds=3).training_seeds == (0, 1, 2)
     assert ReproduceSettings(seeds=5, seed=1).whole
-    assert quick.ota().steps < 100
+    assert quick.ota_steps < 100
     assert quick.mimic("am", 0).contexts_max == QUICK.contexts
 
 
@@ -45,16 +43,21 @@ def test_sizes_that_make_no_sense_are_refused():
         ReproduceSettings(seed=-1)
 
 
-def test_a_sample_keeps_a_share_of_every_cell():
+def test_a_sample_has_entries_of_every_cell():
     whole = Dataset.load()
-    settings = ReproduceSettings(dev_entries=300, test_entries=600)
-    sample = sample_dataset(whole, settings)
-    cells = Counter((entry.subset, entry.relation, band_of(entry.count)) for entry in sample)
+    found = sample_dataset(whole, QUICK)
+    cells = Counter((entry.subset, entry.relation, band_of(entry.count)) for entry in found)
     everything = Counter((entry.subset, entry.relation, band_of(entry.count)) for entry in whole)
-    assert set(cells) == set(everything)
-    assert min(cells.values()) >= 12
-    share = cells["test", "cohyponym", "medium"] / everything["test", "cohyponym", "medium"]
-    assert share == pytest.approx(600 / sum(entry.subset == "test" for entry in whole), rel=0.1)
-    assert sample_dataset(whole, settings).digest == sample.digest
-    assert sample_dataset(whole, replace(settings, seed=1)).digest != sample.digest
+    assert cells == {cell: min(number, QUICK.cell_entries) for cell, number in everything.items()}
+    assert set(found) < set(whole)
+    assert sample_dataset(whole, QUICK).digest == found.digest
+    assert sample_dataset(whole, replace(QUICK, seed=1)).digest != found.digest
     assert sample_dataset(whole, ReproduceSettings()) is whole
+
+
+def test_a_choice_depends_on_the_seed_alone():
+    words = [f"word{number}" for number in range(100)]
+    chosen = sample(words, 12, seed=0)
+    assert chosen == sample(words, 12, seed=0) != sample(words, 12, seed=1)
+    assert chosen[:5] == sample(words, 5, seed=0)
+    assert sorted(sample(words, 200, seed=0)) == sorted(words)

@@ -13,71 +13,22 @@ import torch
 from rarewords import __version__
 from rarewords.corpus.store import Store
 from rarewords.errors import InputError
-from rarewords.files import read_json, write_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.attentive import AttentiveMimicking, check_made_for
 from rarewords.mimic.batches import PreparedContexts
 from rarewords.mimic.train import EpochReport
 from rarewords.models import shown_name
 from rarewords.ota.approximate import approximate
+from rarewords.ota.settings import OtaSettings
 from rarewords.paper.published import CORPUS_WORDS, EXAMPLES
-from rarewords.paper.settings import CONFIGURATIONS, ReproduceSettings, order_key
+from rarewords.paper.settings import CONFIGURATIONS, ReproduceSettings, sample
 from rarewords.probe.dataset import BANDS, Dataset, band_of
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.probe.result import ProbeResult
-from rarewords.progress import message
 from rarewords.stages import Stages, key_of
 from rarewords.vectors import WordVectors
 
 HEAT_MAP_DEPTH = 512
-
-
-@dataclass(frozen=True)
-class Training:
-    """A trained configuration.
-
-    :param vectors: by epoch; of all keywords after the last epoch of AM+context, otherwise of those of dev.
-    :param context_share: how much of a vector came from contexts in the last epoch.
-    """
-
-    vectors: dict[int, WordVectors]
-    context_share: float
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Sizes of the inputs, which explain differences from the paper.
-
-    :param parameters: in millions.
-    :param entries: by frequency.
-    :param contexts_median: median number of contexts per keyword, by frequency.
-    :param without_contexts: share of the keywords that the corpus does not contain.
-    """
-
-    model: str
-    architecture: str
-    layers: int
-    hidden: int
-    parameters: float
-    vocabulary: int
-    ota: str
-    corpus_words: int
-    entries: dict[str, int]
-    training_one_piece: int
-    training_several: int
-    contexts_median: dict[str, float | None]
-    without_contexts: float
-
-    @property
-    def corpus_size(self) -> str:
-        """The size of the corpus for a reader."""
-        words = self.corpus_words
-        return f"{words / 1e6:,.0f} million words" if words >= 10_000_000 else f"{words:,} words"
-
-    @property
-    def corpus_factor(self) -> float:
-        """How many times larger the paper's corpus is."""
-        return CORPUS_WORDS / max(self.corpus_words, 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,11 +89,8 @@ class Experiment:
     @cached_property
     def training_targets(self) -> list[str]:
         """Those of them that have several pieces and are approximated."""
-        several = self._several_pieces(self.frequent)
-        most = self.settings.targets
-        if most is None or most >= len(several):
-            return several
-        return sorted(several, key=lambda word: order_key(word, self.settings.seed))[:most]
+        several, most = self._several_pieces(self.frequent), self.settings.targets
+        return several if most is None else sample(several, most, self.settings.seed)
 
     @cached_property
     def contexts(self) -> PreparedContexts:
@@ -155,13 +103,11 @@ class Experiment:
     def approximations(self) -> WordVectors:
         """One-token approximations of all shown words and training words of several pieces."""
         words = list(dict.fromkeys([*self._several_pieces(self.shown_words), *self.training_targets]))
-        pieces = zip(words, self.lm.tokens.pieces_of(words), strict=True)
-        words = [word for word, ids in pieces if not self.lm.tokens.has_unknown(ids)]  # the others get none
         ready = self.targets
         missing = [word for word in words if ready is None or word not in ready]
         if ready is not None and not missing:
             return ready.subset(words)
-        settings = self.settings.ota()
+        settings = OtaSettings.preset("fast", seed=self.settings.seed, steps=self.settings.ota_steps)
         recipe = {**self._model, "settings": settings.to_dict(), "words": key_of(missing)}
 
         def make(folder: Path, work: Path) -> None:
@@ -191,13 +137,15 @@ class Experiment:
         part = Dataset(changed, self.dataset.name)
         return base.replaced(self._probe(part, EvalSettings(method=method), vectors, label=label))
 
-    def training(self, configuration: str, seed: int) -> Training:
-        """A configuration of attentive mimicking, trained, and its vectors at the measured epochs."""
+    def training(self, configuration: str, seed: int) -> dict[int, WordVectors]:
+        """Train a configuration of attentive mimicking.
+
+        :return: vectors at the measured epochs: of all shown words after the last epoch of AM+context,
+            otherwise of the keywords of dev. Their settings have the ``context_share`` of the training.
+        """
         chosen, settings = CONFIGURATIONS[configuration], self.settings.mimic(configuration, seed)
-        epochs, targets = self.settings.epochs, None
-        if chosen.ota:
-            known = [word for word in self.training_targets if word in self.approximations]
-            targets = self.approximations.subset(known)
+        epochs = self.settings.epochs
+        targets = self.approximations.subset(self.training_targets) if chosen.ota else None
         recipe = {
             **self.identity,
             "settings": asdict(settings),
@@ -208,67 +156,60 @@ class Experiment:
 
         def make(folder: Path, _: Path) -> None:
             def after_epoch(report: EpochReport, mimic: AttentiveMimicking) -> None:
-                message(
-                    f"{chosen.title}, seed {seed}: epoch {report.epoch} of {settings.epochs}, "
-                    f"loss {report.loss:.5f}, {report.context_share:.0%} from contexts"
-                )
                 if report.epoch in epochs:
                     every = report.epoch == epochs[-1] and configuration == "am+context"
                     words = self.shown_words if every else self.keywords("dev")
-                    made = mimic.infer_words(words, self.store, prepared=self.contexts)
-                    made.vectors.save(folder / f"epoch-{report.epoch}.safetensors")
+                    vectors = mimic.infer_words(words, self.store, prepared=self.contexts).vectors
+                    vectors.settings["context_share"] = report.context_share
+                    vectors.save(folder / f"epoch-{report.epoch}.safetensors")
 
             options: dict[str, Any] = {"prepared": self.contexts, "after_epoch": after_epoch}
             with tf32():
-                mimic = AttentiveMimicking.fit(self.lm, self.store, targets, settings, **options)
-            write_json(folder / "context_share.json", mimic.history[-1].context_share)
+                AttentiveMimicking.fit(self.lm, self.store, targets, settings, **options)
 
         folder = self.stages.folder(f"Training {chosen.title}, seed {seed}", recipe, make)
-        vectors = {epoch: WordVectors.load(folder / f"epoch-{epoch}.safetensors") for epoch in epochs}
-        return Training(vectors, read_json(folder / "context_share.json"))
+        return {epoch: WordVectors.load(folder / f"epoch-{epoch}.safetensors") for epoch in epochs}
 
-    def facts(self) -> Facts:
-        """The sizes of model, corpus, data set and training set."""
-        lm, size, keywords = self.lm, self.settings, self.keywords()
+    def facts(self) -> dict[str, Any]:
+        """Sizes of the inputs, which the report names and which explain differences from the paper."""
+        lm, size, keywords, words = self.lm, self.settings, self.keywords(), self.store.totals.words
         counts = dict(zip(*self.store.counts(), strict=True))
         kept = size.contexts or self.store.settings.contexts
         contexts: dict[str, list[int]] = {band: [] for band in BANDS}
         for entry in self.dataset:
             contexts[band_of(entry.count)].append(min(kept, int(counts.get(entry.word.text, 0))))
-        return Facts(
-            model=shown_name(lm.name),
-            architecture=type(lm.model).__name__,
-            layers=lm.layers,
-            hidden=lm.hidden,
-            parameters=round(lm.model.num_parameters() / 1e6, 1),
-            vocabulary=len(lm.embeddings),
-            ota=f"preset fast, {size.ota_steps:,} steps",
-            corpus_words=self.store.totals.words,
-            entries={band: len(found) for band, found in contexts.items()},
-            training_one_piece=sum(word in lm.whole_words for word in self.frequent),
-            training_several=len(self.training_targets),
-            contexts_median={b: float(np.median(found)) if found else None for b, found in contexts.items()},
-            without_contexts=sum(word not in counts for word in keywords) / len(keywords),
-        )
+        return {
+            "model": shown_name(lm.name),
+            "architecture": type(lm.model).__name__,
+            "layers": lm.layers,
+            "hidden": lm.hidden,
+            "million_parameters": round(lm.model.num_parameters() / 1e6, 1),
+            "vocabulary": len(lm.embeddings),
+            "ota": f"preset fast, {size.ota_steps:,} steps",
+            "corpus_words": words,
+            "corpus_size": f"{words / 1e6:,.0f} million words" if words >= 10_000_000 else f"{words:,} words",
+            "corpus_factor": CORPUS_WORDS / max(words, 1),
+            "entries": {band: len(found) for band, found in contexts.items()},
+            "training_one_piece": sum(word in lm.whole_words for word in self.frequent),
+            "training_several": len(self.training_targets),
+            "contexts_median": {band: float(np.median(found or [0])) for band, found in contexts.items()},
+            "without_contexts": sum(word not in counts for word in keywords) / len(keywords),
+        }
 
     def _several_pieces(self, words: Sequence[str]) -> list[str]:
-        pieces = self.lm.tokens.pieces_of(list(words))
-        return [word for word, ids in zip(words, pieces, strict=True) if len(ids) > 1]
+        """Those of several pieces, all of which the model knows."""
+        tokens = self.lm.tokens
+        pieces = zip(words, tokens.pieces_of(list(words)), strict=True)
+        return [word for word, ids in pieces if len(ids) > 1 and not tokens.has_unknown(ids)]
 
     def _probe(
         self, dataset: Dataset, settings: EvalSettings, vectors: WordVectors | None, *, label: str
     ) -> ProbeResult:
-        recipe = {
-            **self._model,
-            "dataset": dataset.digest,
-            "method": settings.method,
-            "depth": settings.depth,
-            "vectors": None if vectors is None else vectors.key,
-        }
+        recipe = {**self._model, **asdict(settings), "dataset": dataset.digest}
+        recipe["vectors"] = None if vectors is None else vectors.key
 
         def make(folder: Path, work: Path) -> None:
-            stages = Stages(work)
-            result = evaluate(self.lm, dataset, settings, vectors=vectors, label=label, stages=stages)
+            result = evaluate(self.lm, dataset, settings, vectors=vectors, label=label, stages=Stages(work))
             result.save(folder / "result.json.gz")
 
         return ProbeResult.load(self.stages.folder(f"Probing with {label}", recipe, make) / "result.json.gz")
@@ -278,9 +219,7 @@ _opened: dict[str, Experiment] = {}
 
 
 def _opened_once(key: str, *given: Any) -> Experiment:
-    if key not in _opened:
-        _opened[key] = Experiment(*given)
-    return _opened[key]
+    return _opened.setdefault(key, Experiment(*given))
 
 
 @contextmanager

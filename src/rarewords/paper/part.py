@@ -3,7 +3,7 @@
 import tomllib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -12,14 +12,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from rarewords.paper.experiment import Experiment, Facts
+from rarewords.paper.experiment import Experiment
 from rarewords.paper.published import CLAIMS
 from rarewords.probe.compare import Comparison
 from rarewords.report.tables import figure, markdown_table, relation_title, signed
 
 SEEN, IN_PART, NOT_SEEN, UNTESTED = VERDICTS = ("seen", "seen in part", "not seen", "not tested")
 EMPTY = "–"
-_TEXTS: dict[str, Any] = tomllib.loads((files("rarewords") / "paper" / "report.toml").read_text("utf-8"))
+TEXTS: dict[str, Any] = tomllib.loads((files("rarewords") / "paper" / "report.toml").read_text("utf-8"))
 
 
 @dataclass(frozen=True)
@@ -95,21 +95,29 @@ class Part(ABC):
         """Run the experiment; raw results go into the folder."""
 
     @abstractmethod
-    def markdown(self, figures: Path) -> str:
-        """Text and tables beside the paper's; figures are drawn into the folder."""
+    def markdown(self, figures: Path) -> Sequence[str]:
+        """Paragraphs, figures and tables beside the paper's; figures are drawn into the folder."""
 
     def said(self, name: str, **values: Any) -> str:
         """One of the part's texts in ``report.toml``, with its numbers."""
-        text: str = _TEXTS[self.name][name]
+        text: str = TEXTS[self.name][name]
         return text.format(self=self, **values)
 
+    def picture(self) -> str:
+        """The part's figure with its caption."""
+        return f"![{self.said('picture')}](figures/{self.name}.svg)\n\n*{self.said('picture')}*"
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
+        """A table with the part's caption; the first ``left`` columns are text, the others numbers."""
+        return f"*{self.said('table')}*\n\n{markdown_table(header, rows, left=left)}"
+
+    @abstractmethod
     def claims(self) -> Sequence[Claim]:
         """The paper's conclusions, tested on the result."""
-        return ()
 
-    def reasons(self, _: Facts) -> Sequence[str]:
-        """Why our figures differ from the paper's."""
-        return ()
+    def reasons(self, facts: Mapping[str, Any]) -> Sequence[str]:
+        """Why our figures differ from the paper's, given the sizes of the inputs."""
+        return [text.format(self=self, **facts) for text in TEXTS[self.name].get("reasons", ())]
 
 
 def cell_text(
@@ -139,18 +147,3 @@ def change(
         f"({signed(found.mean)}, {p_text(found.p_value)}, n = {cell.entries:,}, {seeds})",
         agree == len(gains) and found.direction == sign,
     )
-
-
-def paragraphs(*blocks: str) -> str:
-    """Blocks of Markdown with an empty line after each."""
-    return "".join(f"{block.rstrip()}\n\n" for block in blocks)
-
-
-def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
-    """A captioned table; the first ``left`` columns are text, the others numbers."""
-    return f"*{caption}*\n\n{markdown_table(header, rows, left=left)}"
-
-
-def picture(name: str, caption: str) -> str:
-    """A figure of the folder ``figures`` with its caption."""
-    return f"![{caption}](figures/{name}.svg)\n\n*{caption}*\n"

@@ -3,12 +3,13 @@
 import base64
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from importlib.resources import files
 from pathlib import Path
+from string import Template
+from typing import Any
 
 import torch
 import transformers
@@ -17,14 +18,14 @@ from markdown_it import MarkdownIt
 from rarewords import __version__
 from rarewords.files import to_json, write_json, write_lines
 from rarewords.lm import LanguageModel
-from rarewords.paper import published
-from rarewords.paper.experiment import Facts
-from rarewords.paper.part import VERDICTS, Claim, Part, counted, paragraphs, table
+from rarewords.paper.part import TEXTS, VERDICTS, Claim, Part, counted
+from rarewords.paper.published import CITATION
 from rarewords.paper.settings import ReproduceSettings
 from rarewords.progress import duration
+from rarewords.report.tables import markdown_table
 from rarewords.stages import Cost
 
-TITLE = "Rare words and attentive mimicking, reproduced"
+_TEXTS = TEXTS["report"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Reproduction:
     """
 
     folder: Path
-    facts: Facts
+    facts: dict[str, Any]
     environment: str
     settings: ReproduceSettings
     parts: dict[str, Part]
@@ -58,8 +59,7 @@ class Reproduction:
 
 def write_report(done: Reproduction) -> None:
     """Write ``report.md``, the same as one HTML page, the figures and the claims."""
-    sections = [_summary(done), *(_section(done, part) for part in done.parts.values())]
-    text = "\n".join([*sections, _inputs(done), _costs(done)])
+    text = "\n\n".join(block.rstrip() for block in _blocks(done)) + "\n"
     claims = [{**to_json(claim), "verdict": claim.verdict} for claim in done.claims]
     write_json(done.folder / "results" / "claims.json", claims)
     write_lines(done.folder / "report.md", [text])
@@ -80,92 +80,72 @@ def page(text: str, folder: Path) -> str:
     links = "".join(f'<li><a href="#{number}">{title}</a></li>' for number, title in enumerate(titles))
     for number, title in enumerate(titles):
         html = html.replace(f"<h2>{title}</h2>", f'<h2 id="{number}">{title}</h2>')
-    kinds = dict(zip(VERDICTS, ("seen", "part", "not", "untested"), strict=True))
-    for verdict, kind in kinds.items():
-        html = html.replace(f"<strong>{verdict}</strong>", f'<span class="pill {kind}">{verdict}</span>')
-    html = re.sub(r"<table>(.*?)</table>", r'<div class="scroll"><table>\1</table></div>', html, flags=re.S)
+    for verdict in VERDICTS:
+        pill = f'<span class="pill {verdict.replace(" ", "-")}">{verdict}</span>'
+        html = html.replace(f"<strong>{verdict}</strong>", pill)
+    html = html.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")
     html = re.sub(r"<tr>(?=\n<td>[^<]*</td>\n<td>paper)", '<tr class="paper">', html)
-    for name in set(re.findall(r'(?<= src=")figures/[^"]+', html)):
-        figure = base64.b64encode((folder / name).read_bytes()).decode()
-        html = html.replace(f'src="{name}"', f'src="data:image/svg+xml;base64,{figure}"')
-    style = (files("rarewords") / "paper" / "page.css").read_text("utf-8")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(TITLE)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        f"<nav><p>Contents</p><ul>{links}</ul></nav>\n<main>\n{html}</main>\n</body>\n</html>\n"
-    )
+    for figure in (folder / "figures").glob("*.svg"):
+        packed = base64.b64encode(figure.read_bytes()).decode()
+        html = html.replace(f'"figures/{figure.name}"', f'"data:image/svg+xml;base64,{packed}"')
+    template = Template((files("rarewords") / "paper" / "page.html").read_text("utf-8"))
+    return template.substitute(title=_TEXTS["title"], links=links, content=html)
 
 
-def _summary(done: Reproduction) -> str:
+def _blocks(done: Reproduction) -> Iterator[str]:
+    """The paragraphs, lists and tables of the report."""
     facts, size = done.facts, done.settings
-    lines = [f"# {TITLE}\n"]
-    if not size.whole:
-        lines.append(
-            f"> **A sample.** This is a run of the sample “{size.name}”, for trying the commands, not for "
-            f"conclusions: {sum(facts.entries.values()):,} entries, {size.curve_words} words "
-            f"in the figure of OTA, {facts.training_several:,} training words of several pieces, "
-            f"{size.epochs[-1]} epochs.\n"
-        )
-    lines.append(
-        f"The experiments of Schick & Schütze (AAAI 2020) on **{facts.model}** ({facts.architecture}, "
-        f"{facts.layers} layers of {facts.hidden}, {facts.parameters:,.0f} million parameters), corpus of "
-        f"{facts.corpus_size}, trainings per configuration: {size.seeds}.\n\nThe paper: "
-        f"{published.CITATION}\n"
-    )
+    values = {
+        **facts,
+        "size": size,
+        "citation": CITATION,
+        "all_entries": sum(facts["entries"].values()),
+        "last_epoch": size.epochs[-1],
+        "epochs": ", ".join(map(str, size.epochs)),
+        "contexts": size.contexts or "all that the store keeps",
+        "seeds": ", ".join(map(str, size.training_seeds)),
+        "environment": done.environment,
+        "command": done.command,
+    }
+    yield f"# {_TEXTS['title']}"
+    for name in ("about", "paper") if size.whole else ("sample", "about", "paper"):
+        yield _TEXTS[name].format(**values)
     if done.claims:
-        header = ["verdict", "conclusion", "the paper", "ours"]
+        yield "## The paper's conclusions"
+        yield f"*{len(done.claims)} conclusions: {counted(done.claims)}.*"
         rows = [[f"**{one.verdict}**", one.statement, one.published, one.evidence] for one in done.claims]
-        lines.append("## The paper's conclusions\n")
-        lines.append(table(f"{len(rows)} conclusions: {counted(done.claims)}.", header, rows, left=4))
-    return "\n".join(lines)
+        yield markdown_table(["verdict", "conclusion", "the paper", "ours"], rows, left=4)
+    for part in done.parts.values():
+        yield f"## {part.title}"
+        yield from part.markdown(done.folder / "figures")
+        if claims := part.claims():
+            yield "### Conclusions tested"
+            yield "\n".join(map(_tested, claims))
+        if reasons := part.reasons(facts):
+            yield "### Where and why ours differs"
+            yield "\n".join(f"- {reason}" for reason in reasons)
+    yield "## Inputs, settings and environment"
+    yield f"*Inputs beside the paper's. The entries are those of {done.dataset}.*"
+    rows = [[cell.format(**values) for cell in row] for row in _TEXTS["inputs"]]
+    yield markdown_table(["", "here", "paper"], rows, left=3)
+    yield _TEXTS["files"].format(**values)
+    yield "## What it cost"
+    yield "*Seconds of each stage, without the stages inside it.*"
+    yield _costs(done.costs)
 
 
-def _section(done: Reproduction, part: Part) -> str:
-    lines = [f"## {part.title}\n", part.markdown(done.folder / "figures")]
-    claims, reasons = part.claims(), part.reasons(done.facts)
-    lines += ["### Conclusions tested\n"] if claims else []
-    for claim in claims:
-        tested = f"{claim.statement} The paper: {claim.published}. Test: {claim.test}."
-        lines.append(f"- **{claim.verdict}** {tested}")
-        lines += [f"  - {'✓' if check.holds else '✗'} {check.text}" for check in claim.checks]
-    if reasons:
-        lines += ["\n### Where and why ours differs\n", *(f"- {reason}" for reason in reasons)]
-    return "\n".join([*lines, ""])
+def _tested(claim: Claim) -> str:
+    """A claim and its checks as items of a list."""
+    about = f"- **{claim.verdict}** {claim.statement} The paper: {claim.published}. Test: {claim.test}."
+    return "\n".join([about, *(f"  - {'✓' if one.holds else '✗'} {one.text}" for one in claim.checks)])
 
 
-def _inputs(done: Reproduction) -> str:
-    facts, size = done.facts, done.settings
-    several = f"{facts.training_one_piece:,} of one piece, {facts.training_several:,} of several"
-    rows = [
-        ["model", f"{facts.model}, {facts.layers} × {facts.hidden}", "BERT-base 12 × 768, large 24 × 1024"],
-        ["vocabulary", f"{facts.vocabulary:,}", "30,522"],
-        ["corpus", f"{facts.corpus_words:,} words", "nearly 1,000,000,000"],
-        ["training words", f"{several}, count ≥ {size.min_count}", "count ≥ 100"],
-        ["OTA of keywords and targets", facts.ota, "RANDOM, 4,000 iterations"],
-        ["epochs", ", ".join(map(str, size.epochs)), "5, 10"],
-        ["contexts per word", str(size.contexts or "all that the store keeps"), "at most 1,000"],
-        ["seeds", ", ".join(map(str, done.settings.training_seeds)), "not given"],
-    ]
-    for place, (band, number) in enumerate(facts.entries.items()):
-        paper = sum(sizes[place] for sizes in published.SIZES.values() if place < len(sizes))
-        rows.append([f"entries, {band}", f"{number:,}", f"{paper:,}"])
-    rows.append(["environment", done.environment, "not given"])
-    caption = f"Inputs beside the paper's. The entries are those of {done.dataset}."
-    return paragraphs(
-        "## Inputs, settings and environment",
-        table(caption, ["", "here", "paper"], rows, left=3),
-        f"Settings are in `settings.json`, raw results in `results`. Repeat: `{done.command}`",
-    )
-
-
-def _costs(done: Reproduction) -> str:
+def _costs(costs: Sequence[Cost]) -> str:
     rows = []
-    for cost in done.costs:
+    for cost in costs:
         made = "earlier run" if cost.reused else "resumed" if cost.resumed else "this run"
         rows.append([cost.stage, f"{cost.seconds:,.1f}", made])
-    now = sum(cost.seconds for cost in done.costs if not cost.reused)
-    total = sum(cost.seconds for cost in done.costs)
+    now = sum(cost.seconds for cost in costs if not cost.reused)
+    total = sum(cost.seconds for cost in costs)
     rows.append(["all stages", f"{total:,.1f}", f"{duration(now)} in this run"])
-    caption = "Seconds of each stage, without the stages inside it."
-    return f"## What it cost\n\n{table(caption, ['stage', 'seconds', 'made in'], rows)}"
+    return markdown_table(["stage", "seconds", "made in"], rows)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from rarewords.corpus.store import Store
 from rarewords.engine import Engine
@@ -64,7 +63,7 @@ def reproduce(
     experiment = Experiment(lm, store, entries, settings, stages, targets)
     identity = key_of(experiment.identity)
     if engine is not None:
-        _make_ahead(experiment, [PARTS[name] for name in chosen], engine)
+        _make_ahead(experiment, [PARTS[name] for name in chosen], out / "results", engine)
     for number, name in enumerate(chosen, 1):
         message(f"Part {number} of {len(chosen)}: {PARTS[name].title}")
         before = set(stages.costs)
@@ -90,24 +89,26 @@ def reproduce(
         command=command or f"rarewords reproduce {' '.join(chosen) or ALL} --corpus STORE --out DIR",
         dataset=entries.name,
     )
-    write_json(out / "settings.json", {**experiment.identity, "facts": to_json(done.facts)})
+    write_json(out / "settings.json", {**experiment.identity, "facts": done.facts})
     write_report(done)
     _remove_left(out, began)
     return done
 
 
-def _make_ahead(experiment: Experiment, parts: Sequence[type[Part]], engine: Engine) -> None:
+def _make_ahead(experiment: Experiment, parts: Sequence[type[Part]], results: Path, engine: Engine) -> None:
     """Make the stages of these parts side by side: each training, and parts without one.
 
     The processes share the folder of stages: if two need the same stage, one makes it and the other waits.
     """
     chores: list[Callable[[], object]] = [
-        partial(_run_aside, part, experiment) for part in parts if not part.trains
+        partial(part.run, experiment, results) for part in parts if not part.trains
     ]
-    trained = {name for part in parts for name in part.trains}
     # First those that need no approximations, which another process is making meanwhile.
-    for name in sorted(trained, key=lambda name: (CONFIGURATIONS[name].ota, name)):
-        chores += [partial(experiment.training, name, seed) for seed in experiment.settings.training_seeds]
+    for name in sorted(CONFIGURATIONS, key=lambda name: CONFIGURATIONS[name].ota):
+        if any(name in part.trains for part in parts):
+            chores += [
+                partial(experiment.training, name, seed) for seed in experiment.settings.training_seeds
+            ]
     with progress("Making stages side by side", total=len(chores), unit="stages") as bar:
         for _ in engine.map(_make, chores):
             bar.advance()
@@ -115,11 +116,6 @@ def _make_ahead(experiment: Experiment, parts: Sequence[type[Part]], engine: Eng
 
 def _make(chore: Callable[[], object]) -> None:
     chore()  # the stages keep what it makes
-
-
-def _run_aside(part: type[Part], experiment: Experiment) -> None:
-    with TemporaryDirectory() as folder:  # its results are written by the part itself, later
-        part.run(experiment, Path(folder))
 
 
 def check_parts(parts: Sequence[str]) -> list[str]:

@@ -1,13 +1,19 @@
 """How much of the paper's experiments is run, and with which seeds."""
 
-import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import torch
 
 from rarewords.errors import InputError
 from rarewords.mimic.settings import MimicSettings, preset
-from rarewords.ota.settings import OtaSettings
-from rarewords.probe.dataset import SETS, Dataset, Entry, band_of
+from rarewords.ota.contexts import draw, word_key
+from rarewords.probe.dataset import Dataset, Entry, band_of
 from rarewords.settings import bounded, check_bounds
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -35,10 +41,7 @@ class ReproduceSettings:
     :param name: the name of a sample, for the report.
     :param curve_words: number of one-piece words in the development figure of one-token approximation.
     :param curve_steps: number of its steps.
-    :param dev_entries: about this many entries of WNLaMPro dev, drawn from every relation and frequency; None
-        takes all of them.
-    :param test_entries: the same for WNLaMPro test.
-    :param smallest_cell: each relation and frequency keeps at least this many entries.
+    :param cell_entries: at most this many entries of each set, relation and frequency; None takes all.
     :param targets: at most this many training words of several pieces; None takes all of them.
     :param ota_steps: steps of preset ``fast`` by which words of several pieces are approximated. The paper's
         4,000 in RANDOM contexts come no nearer to the pieces and take more than an hour on a GPU.
@@ -53,9 +56,7 @@ class ReproduceSettings:
     name: str = "full"
     curve_words: int = bounded(1000, at_least=1)
     curve_steps: int = bounded(5000, at_least=1)
-    dev_entries: int | None = bounded(None, at_least=1)
-    test_entries: int | None = bounded(None, at_least=1)
-    smallest_cell: int = bounded(12, at_least=1)
+    cell_entries: int | None = bounded(None, at_least=1)
     targets: int | None = bounded(None, at_least=1)
     ota_steps: int = bounded(300, at_least=1)
     contexts: int | None = bounded(None, at_least=1)
@@ -80,14 +81,6 @@ class ReproduceSettings:
         """The seeds each configuration is trained with."""
         return tuple(range(self.seed, self.seed + self.seeds))
 
-    def ota(self) -> OtaSettings:
-        """How words of several pieces are approximated."""
-        return OtaSettings.preset("fast", seed=self.seed, steps=self.ota_steps)
-
-    def curve(self, frame: str) -> OtaSettings:
-        """How the development figure approximates: preset ``paper``, for more steps."""
-        return OtaSettings.preset("paper", frame=frame, steps=self.curve_steps, seed=self.seed)
-
     def mimic(self, configuration: str, seed: int) -> MimicSettings:
         """How a configuration is trained."""
         usual = CONFIGURATIONS[configuration].settings
@@ -107,8 +100,7 @@ QUICK = ReproduceSettings(
     "quick",
     curve_words=24,
     curve_steps=300,
-    dev_entries=150,
-    test_entries=300,
+    cell_entries=25,
     targets=100,
     ota_steps=30,
     contexts=12,
@@ -119,23 +111,18 @@ QUICK = ReproduceSettings(
 
 
 def sample_dataset(dataset: Dataset, settings: ReproduceSettings) -> Dataset:
-    """A seeded sample of both sets; cells of relation and frequency shrink alike."""
-    if settings.dev_entries is None and settings.test_entries is None:
+    """A seeded sample of each set, relation and frequency."""
+    if settings.cell_entries is None:
         return dataset
-    kept = set()
-    for subset, number in zip(SETS, (settings.dev_entries, settings.test_entries), strict=True):
-        entries = [entry for entry in dataset if entry.subset == subset]
-        cells: dict[tuple[str, str], list[Entry]] = {}
-        for entry in entries:
-            cells.setdefault((entry.relation, band_of(entry.count)), []).append(entry)
-        for cell in cells.values():
-            share = 1.0 if number is None else number / len(entries)
-            cell.sort(key=lambda entry: order_key(entry.id, settings.seed))
-            kept |= {entry.id for entry in cell[: max(round(len(cell) * share), settings.smallest_cell)]}
-    chosen = tuple(entry for entry in dataset if entry.id in kept)
-    return Dataset(chosen, f"a sample of {len(kept)} of {dataset.name}")
+    cells: dict[tuple[str, str, str], list[Entry]] = defaultdict(list)
+    for entry in dataset:
+        cells[entry.subset, entry.relation, band_of(entry.count)].append(entry)
+    kept = [one for cell in cells.values() for one in sample(cell, settings.cell_entries, settings.seed)]
+    return Dataset(tuple(kept), f"a sample of {len(kept)} of {dataset.name}")
 
 
-def order_key(text: str, seed: int) -> bytes:
-    """A sort key that depends on the seed and the text alone."""
-    return hashlib.blake2b(f"{seed}\t{text}".encode(), digest_size=8).digest()
+def sample(items: Sequence[T], most: int, seed: int) -> list[T]:
+    """A seeded choice of at most ``most`` items."""
+    key = torch.tensor([word_key([-4], seed)])
+    order = torch.argsort(draw(key, torch.arange(len(items)), 2**31)[:, 0], stable=True)
+    return [items[place] for place in order[:most].tolist()]

@@ -8,8 +8,8 @@ from statistics import fmean
 from typing import Self
 
 from rarewords.paper import published
-from rarewords.paper.experiment import Experiment, Facts
-from rarewords.paper.part import EMPTY, Check, Claim, Part, cell_text, change, paragraphs, table
+from rarewords.paper.experiment import Experiment
+from rarewords.paper.part import EMPTY, Check, Claim, Part, cell_text, change
 from rarewords.paper.settings import CONFIGURATIONS
 from rarewords.probe.compare import Comparison, compare
 from rarewords.probe.result import ProbeResult
@@ -45,9 +45,9 @@ class AblationPart(Part):
         shares: dict[str, list[float]] = defaultdict(list)
         for seed in experiment.settings.training_seeds:
             for configuration, about in CONFIGURATIONS.items():
-                training = experiment.training(configuration, seed)
-                shares[configuration].append(training.context_share)
-                for epoch, vectors in training.vectors.items():
+                trained = experiment.training(configuration, seed)
+                shares[configuration].append(trained[epochs[-1]].settings["context_share"])
+                for epoch, vectors in trained.items():
                     label = f"{about.title}, {epoch} epochs, seed {seed}"
                     result = experiment.probe(label, vectors=vectors, subset="dev")
                     result.save(folder / f"ablation-{configuration}-{epoch}-{seed}.json.gz")
@@ -64,10 +64,10 @@ class AblationPart(Part):
             {one: tuple(share) for one, share in shares.items()},
         )
 
-    def markdown(self, _: Path) -> str:
+    def markdown(self, _: Path) -> Sequence[str]:
         rows, header = [], ["configuration"]
         for epoch, published_epoch in zip(self.epochs, published.ABLATION_EPOCHS, strict=False):
-            header += [_after(epoch), f"paper, {published_epoch}"]
+            header += [f"{epoch} epochs", f"paper, {published_epoch}"]
         for configuration, about in CONFIGURATIONS.items():
             found, paper = self.against_am[configuration], published.ABLATION[configuration]
             row = [about.title]
@@ -79,14 +79,12 @@ class AblationPart(Part):
             ]
             row += [EMPTY if configuration == "am" else signed(gain) for gain in gains]
             rows.append([*row, f"{fmean(self.context_share[configuration]):.0%}"])
-        return paragraphs(
-            self.said("text", pieces=figure(self.pieces)),
-            table(self.said("table"), [*header, "Δ AM", "Δ AM, paper", "from contexts"], rows),
-        )
+        header += ["Δ AM", "Δ AM, paper", "from contexts"]
+        return [self.said("text", pieces=figure(self.pieces)), self.table(header, rows)]
 
     def claims(self) -> Sequence[Claim]:
         lean, more = self.context_share["am"], self.context_share["am+context"]
-        longer = f"from {_after(self.epochs[0])} to {_after(self.epochs[-1])}"
+        longer = f"from {self.epochs[0]} epochs to {self.epochs[-1]} epochs"
         risen = all(one < other for one, other in zip(lean, more, strict=True))
         return [
             *(Claim.of(one, *self._checks(one, better=False)) for one in ("no-ota", "no-form", "no-context")),
@@ -99,17 +97,9 @@ class AblationPart(Part):
             ),
         ]
 
-    def reasons(self, facts: Facts) -> Sequence[str]:
-        medians = {band: facts.contexts_median[band] or 0 for band in ("rare", "medium")}
-        return [self.said("words", facts=facts), self.said("contexts", facts=facts, **medians)]
-
     def _checks(self, configuration: str, *, better: bool) -> tuple[Check, ...]:
         title, found = CONFIGURATIONS[configuration].title, self.against_am[configuration]
         return tuple(
-            change(one, better=better, name=f"AM → {title}, {_after(epoch)}")
+            change(one, better=better, name=f"AM → {title}, {epoch} epochs")
             for epoch, one in zip(self.epochs, found, strict=True)
         )
-
-
-def _after(epoch: int) -> str:
-    return "1 epoch" if epoch == 1 else f"{epoch} epochs"

@@ -8,7 +8,7 @@ from typing import Self
 from rarewords.lm import Query
 from rarewords.paper import published
 from rarewords.paper.experiment import Experiment
-from rarewords.paper.part import Check, Claim, Part, paragraphs, table
+from rarewords.paper.part import Check, Claim, Part
 from rarewords.paper.parts.main import CONFIGURATION, LABEL, trained
 
 _SHOWN = 5
@@ -62,7 +62,7 @@ class ExamplesPart(Part):
             )
         return cls(tuple(queries))
 
-    def markdown(self, _: Path) -> str:
+    def markdown(self, _: Path) -> Sequence[str]:
         rows = []
         for one in self.queries:
             right = published.RIGHT[one.word]
@@ -70,10 +70,7 @@ class ExamplesPart(Part):
                 shown = ", ".join(f"**{answer}**" if answer in right else answer for answer in answers)
                 first = f"{one.question} ({one.count:,}× in the corpus)" if label == "pieces" else ""
                 rows.append([first, label, shown])
-        return paragraphs(
-            self.said("text", shown=_SHOWN),
-            table(self.said("table"), ["query", "model", "answers"], rows, left=3),
-        )
+        return [self.said("text", shown=_SHOWN), self.table(["query", "model", "answers"], rows, left=3)]
 
     def claims(self) -> Sequence[Claim]:
         checks = []

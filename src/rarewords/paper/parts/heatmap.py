@@ -1,16 +1,16 @@
 """Part ``heatmap``: the distribution of ranks by how often the keyword occurs."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from rarewords.paper import published
-from rarewords.paper.experiment import HEAT_MAP_DEPTH, Experiment, Facts
-from rarewords.paper.part import Check, Claim, Part, p_text, paragraphs, picture
+from rarewords.paper.experiment import HEAT_MAP_DEPTH, Experiment
+from rarewords.paper.part import Check, Claim, Part, p_text
 from rarewords.probe.compare import LEVEL, binomial_test
 from rarewords.report.figures import HeatMap, draw_heat_map, heat_map
 from rarewords.report.tables import signed
@@ -43,9 +43,9 @@ class HeatMapPart(HeatMap, Part):
         correlation = float(test.statistic), float(test.pvalue)
         return cls(**vars(found), correlation=correlation)
 
-    def markdown(self, figures: Path) -> str:
+    def markdown(self, figures: Path) -> Sequence[str]:
         draw_heat_map(self, figures / "heatmap.svg")
-        return paragraphs(self.said("text", depth=HEAT_MAP_DEPTH), picture("heatmap", self.said("picture")))
+        return [self.said("text", depth=HEAT_MAP_DEPTH), self.picture()]
 
     def claims(self) -> Sequence[Claim]:
         cells, checks, rng = np.array(self.cells), [], np.random.default_rng(0)
@@ -71,9 +71,9 @@ class HeatMapPart(HeatMap, Part):
             Claim.of("trend", *([] if math.isnan(rho) else [trend])),
         ]
 
-    def reasons(self, facts: Facts) -> Sequence[str]:
+    def reasons(self, facts: Mapping[str, Any]) -> Sequence[str]:
         # Counts of another corpus move the columns.
-        return [self.said("reason", facts=facts, moved=math.log2(max(facts.corpus_factor, 1.0)))]
+        return [self.said("reason", **facts, moved=math.log2(max(facts["corpus_factor"], 1.0)))]
 
     def _interval(self, row: int) -> str:
         end, below = self.ranks[row], (self.ranks[row - 1] or 0) if row else 0

@@ -9,13 +9,20 @@ from typing import Self
 import numpy as np
 
 from rarewords.paper import published
-from rarewords.paper.experiment import Experiment, Facts
-from rarewords.paper.part import EMPTY, Check, Claim, Part, cell_text, change, paragraphs, table
+from rarewords.paper.experiment import Experiment
+from rarewords.paper.part import EMPTY, Check, Claim, Part, cell_text, change
 from rarewords.paper.settings import CONFIGURATIONS
 from rarewords.probe.compare import Comparison, compare
 from rarewords.probe.dataset import BANDS, RELATIONS
 from rarewords.probe.result import METRICS, ProbeResult
-from rarewords.report.tables import METRIC_TITLES, difference_table, figure, relation_title, signed
+from rarewords.report.tables import (
+    METRIC_TITLES,
+    difference_table,
+    figure,
+    markdown_table,
+    relation_title,
+    signed,
+)
 from rarewords.vectors import WordVectors
 
 CONFIGURATION = "am+context"
@@ -49,7 +56,10 @@ class MainPart(Part):
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
         made = trained(experiment)
-        runs = [experiment.pieces, *probed(experiment, made)]
+        runs = [experiment.pieces]
+        for seed, learned in made.items():
+            run = experiment.probe(f"{LABEL}, seed {seed}", vectors=learned)
+            runs.append(run.restrict(run.count >= 0, label=LABEL))  # the seed names the stage only
         dev, (pieces, *vectors) = (
             [one.of_set(experiment.dataset, subset) for one in runs] for subset in ("dev", "test")
         )
@@ -69,22 +79,24 @@ class MainPart(Part):
             sum(word not in made[experiment.settings.seed] for word in experiment.keywords()),
         )
 
-    def markdown(self, _: Path) -> str:
+    def markdown(self, _: Path) -> Sequence[str]:
         header = ["relation", "never", *(f"< {count}" for count in THRESHOLDS[1:-1]), "always"]
         rows = []
         for relation, mrr in self.dev.items():
             cells = [figure(one) for one in mrr]
             cells[np.argmax(mrr)] = f"**{figure(max(mrr))}**"
             rows.append([relation_title(relation), *cells])
-        return paragraphs(
+        return [
             self.said("text", label=LABEL),
+            self.said("scores"),
             main_table(self.vectors, paper=True),
             self.said("change", label=LABEL),
             difference_table(self.vectors),
             self.said("mixture"),
-            table(self.said("table"), header, rows),
+            self.table(header, rows),
+            self.said("scores"),
             main_table(self.mixed),
-        )
+        ]
 
     def claims(self) -> Sequence[Claim]:
         found = self.vectors
@@ -99,9 +111,6 @@ class MainPart(Part):
             Claim.of("frequent", *(change(found, one, "frequent", better=False) for one in frequent)),
             Claim.of("mixture", *map(self._best_of_both, present["medium"])),
         ]
-
-    def reasons(self, facts: Facts) -> Sequence[str]:
-        return [self.said("reason", facts=facts)]
 
     def _gains_more(self, relation: str) -> Check:
         cells = [self.vectors[name, "rare"] for name in ("corruption", relation)]
@@ -118,13 +127,7 @@ class MainPart(Part):
 def trained(experiment: Experiment) -> dict[int, WordVectors]:
     """The vectors of AM+context after its last epoch, by seed."""
     seeds, epochs = experiment.settings.training_seeds, experiment.settings.epochs
-    return {seed: experiment.training(CONFIGURATION, seed).vectors[epochs[-1]] for seed in seeds}
-
-
-def probed(experiment: Experiment, vectors: Mapping[int, WordVectors]) -> list[ProbeResult]:
-    """The model with the vectors of AM+context, for each seed."""
-    runs = [experiment.probe(f"{LABEL}, seed {seed}", vectors=one) for seed, one in vectors.items()]
-    return [run.restrict(run.count >= 0, label=LABEL) for run in runs]  # the seed names the stage only
+    return {seed: experiment.training(CONFIGURATION, seed)[epochs[-1]] for seed in seeds}
 
 
 def main_table(compared: Comparison, *, paper: bool = False) -> str:
@@ -141,12 +144,8 @@ def main_table(compared: Comparison, *, paper: bool = False) -> str:
             empty = [EMPTY] * (len(BANDS) * len(METRICS) - len(theirs))  # corruptions are rare only
             group.append([f"paper: {model}", *map(figure, theirs), *empty])
         rows += [[relation_title(relation) if not place else "", *row] for place, row in enumerate(group)]
-    return table(
-        "MRR, P@3 and P@10 on test. * differs significantly from the pieces.",
-        ["relation", "model", *(f"{band} {name}" for band in BANDS for name in METRIC_TITLES.values())],
-        rows,
-        left=2,
-    )
+    titles = [f"{band} {name}" for band in BANDS for name in METRIC_TITLES.values()]
+    return markdown_table(["relation", "model", *titles], rows, left=2)
 
 
 def mixture(pieces: ProbeResult, vectors: ProbeResult, below: Mapping[str, float]) -> ProbeResult:

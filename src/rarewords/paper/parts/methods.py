@@ -1,16 +1,16 @@
 """Part ``methods``: pieces, one-token approximation and the baselines, by frequency."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import erfc, hypot, nan, sqrt
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from rarewords.errors import InputError
 from rarewords.paper import published
-from rarewords.paper.experiment import Experiment, Facts
-from rarewords.paper.part import Check, Claim, Part, p_text, paragraphs, picture, table
+from rarewords.paper.experiment import Experiment
+from rarewords.paper.part import Check, Claim, Part, p_text
 from rarewords.probe.compare import LEVEL, Comparison, compare
 from rarewords.probe.dataset import BANDS, band_of
 from rarewords.probe.result import Measure
@@ -46,7 +46,7 @@ class MethodsPart(Part):
             result.save(folder / f"methods-{method}.json.gz")
         return cls(compare(results))
 
-    def markdown(self, figures: Path) -> str:
+    def markdown(self, figures: Path) -> Sequence[str]:
         self._draw(figures / "methods.svg")
         rows = []
         for method, paper in published.METHODS.items():
@@ -57,11 +57,7 @@ class MethodsPart(Part):
             rows.append(row)
         sizes = ", ".join(f"{self.comparison['all', band].entries:,} {band}" for band in BANDS)
         header = ["method", *(f"{band}, {who}" for band in BANDS for who in ("ours", "paper"))]
-        return paragraphs(
-            self.said("text", sizes=sizes),
-            picture("methods", self.said("picture")),
-            table(self.said("table"), header, rows),
-        )
+        return [self.said("text", sizes=sizes), self.picture(), self.table(header, rows)]
 
     def claims(self) -> Sequence[Claim]:
         return [
@@ -70,12 +66,12 @@ class MethodsPart(Part):
             Claim.of("ota-baselines", *map(self._above_the_baselines, BANDS)),
         ]
 
-    def reasons(self, facts: Facts) -> Sequence[str]:
+    def reasons(self, facts: Mapping[str, Any]) -> Sequence[str]:
         paper = zip(BANDS, published.METHODS["pieces"], strict=True)
         gaps = [f"{signed(self._mrr('pieces', band).mean - mrr)} for {band} words" for band, mrr in paper]
         return [
-            self.said("pieces", facts=facts, gaps=", ".join(gaps), times=facts.corpus_factor * 9),
-            self.said("ota", facts=facts),
+            self.said("pieces", **facts, gaps=", ".join(gaps), times=facts["corpus_factor"] * 9),
+            self.said("ota", **facts),
         ]
 
     def _mrr(self, method: str, band: str) -> Measure:

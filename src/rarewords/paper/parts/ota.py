@@ -4,10 +4,10 @@ A one-piece word has an embedding of its own, so its approximation has a right a
 zero, since a start made of the word's pieces would be that answer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -16,27 +16,25 @@ from torch import Tensor
 from rarewords.errors import InputError
 from rarewords.files import write_json
 from rarewords.lm import LanguageModel
-from rarewords.ota.contexts import draw, word_key
 from rarewords.ota.objective import Batch
 from rarewords.ota.settings import OtaSettings
 from rarewords.ota.solver import Approximator
 from rarewords.paper import published
-from rarewords.paper.experiment import Experiment, Facts, tf32
-from rarewords.paper.part import EMPTY, Check, Claim, Part, p_text, paragraphs, picture, table
+from rarewords.paper.experiment import Experiment, tf32
+from rarewords.paper.part import EMPTY, Check, Claim, Part, p_text
+from rarewords.paper.settings import sample
 from rarewords.probe.compare import Difference, compare_values
 from rarewords.progress import progress
 from rarewords.report.figures import COLOURS, drawn
-from rarewords.stages import Stages, key_of
+from rarewords.stages import key_of
 
 
 def one_piece_words(lm: LanguageModel, count: int, seed: int) -> list[str]:
     """A seeded choice of the model's one-piece words."""
     words = sorted(lm.whole_words)
-    if not 1 <= count <= len(words):
+    if count > len(words):
         raise InputError(f"{lm.name} has {len(words):,} one-piece words, so {count:,} cannot be chosen")
-    key = torch.tensor([word_key([-4], seed)])
-    order = torch.argsort(draw(key, torch.arange(len(words)), 2**31)[:, 0], stable=True)
-    return [words[place] for place in order[:count].tolist()]
+    return sample(words, count, seed)
 
 
 def marks_up_to(steps: int) -> tuple[int, ...]:
@@ -108,7 +106,7 @@ class OtaPart(Part):
             compare_values(random[-1], best_random),
         )
 
-    def markdown(self, figures: Path) -> str:
+    def markdown(self, figures: Path) -> Sequence[str]:
         self._draw(figures / "ota.svg")
         rows = []
         for mark in sorted({mark for mark in _MARKS if mark in self.marks} | {self.marks[-1]}):
@@ -116,11 +114,7 @@ class OtaPart(Part):
             theirs = [published.OTA_CURVES[frame].get(mark) for frame in FRAMES]
             rows.append([f"{mark:,}", *(f"{one:.4f}" if one else EMPTY for one in (*ours, *theirs))])
         header = ["iteration", "STATIC", "RANDOM", "STATIC, paper", "RANDOM, paper"]
-        return paragraphs(
-            self.said("text"),
-            picture("ota", self.said("picture")),
-            table(self.said("table"), header, rows),
-        )
+        return [self.said("text"), self.picture(), self.table(header, rows)]
 
     def claims(self) -> Sequence[Claim]:
         after = [place for place, mark in enumerate(self.marks) if mark >= min(_FEW, self.marks[-1])]
@@ -139,9 +133,9 @@ class OtaPart(Part):
             Claim.of("ota-rises", Check(rises, self._best < last and self.risen.direction > 0)),
         ]
 
-    def reasons(self, facts: Facts) -> Sequence[str]:
+    def reasons(self, facts: Mapping[str, Any]) -> Sequence[str]:
         falling = self._best == self.marks[-1]
-        return [self.said("reason", facts=facts), *([self.said("falling")] if falling else [])]
+        return [self.said("reason", **facts), *([self.said("falling")] if falling else [])]
 
     @property
     def _best(self) -> int:
@@ -163,13 +157,13 @@ class OtaPart(Part):
 
 
 def _distances(experiment: Experiment, frame: str, words: Sequence[str]) -> np.ndarray:
-    lm, settings, label = experiment.lm, experiment.settings.curve(frame), f"OTA figure, {frame.upper()}"
+    lm, size, label = experiment.lm, experiment.settings, f"OTA figure, {frame.upper()}"
+    settings = OtaSettings.preset("paper", frame=frame, steps=size.curve_steps, seed=size.seed)
 
     def make(folder: Path, _: Path) -> None:
         with tf32():
-            distances = measure(lm, words, settings, label=label)
-        Stages(folder).arrays("curve", frame, lambda: {"distances": distances})
+            np.save(folder / "distances.npy", measure(lm, words, settings, label=label))
 
     recipe = {"model": lm.fingerprint, "settings": asdict(settings), "words": key_of(list(words))}
-    folder = experiment.stages.folder(label, recipe, make)
-    return Stages(folder).arrays("curve", frame, dict)["distances"]
+    found: np.ndarray = np.load(experiment.stages.folder(label, recipe, make) / "distances.npy")
+    return found
