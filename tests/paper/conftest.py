@@ -17,7 +17,6 @@ SMALL = replace(
     targets=6,
     ota_steps=2,
     contexts=5,
-    min_count=60,
     epochs=(1, 2),
 )
 

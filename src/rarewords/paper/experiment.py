@@ -1,5 +1,6 @@
 """What the experiments share: the model, the corpus, the entries, and the stages that several parts need."""
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
@@ -33,10 +34,7 @@ HEAT_MAP_DEPTH = 512
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Experiment:
-    """The shared inputs and stages of a reproduction.
-
-    :param targets: cached one-token approximations; missing words are approximated.
-    """
+    """The shared inputs and stages of a reproduction."""
 
     lm: LanguageModel
     store: Store
@@ -73,8 +71,7 @@ class Experiment:
 
     def keywords(self, subset: str = "all") -> list[str]:
         """The keywords of all entries or those of a set, each once."""
-        entries = (entry for entry in self.dataset if subset in ("all", entry.subset))
-        return list(dict.fromkeys(entry.word.text for entry in entries))
+        return list(dict.fromkeys(entry.word.text for entry in self.dataset.select(subset=subset)))
 
     @cached_property
     def shown_words(self) -> list[str]:
@@ -84,7 +81,7 @@ class Experiment:
     @cached_property
     def frequent(self) -> list[str]:
         """The words of the store that are frequent enough to learn from."""
-        return list(self.store.counts(self.settings.min_count)[0])
+        return list(self.store.counts(CONFIGURATIONS["am"].settings.min_count)[0])
 
     @cached_property
     def training_targets(self) -> list[str]:
@@ -138,11 +135,7 @@ class Experiment:
         return base.replaced(self._probe(part, EvalSettings(method=method), vectors, label=label))
 
     def training(self, configuration: str, seed: int) -> dict[int, WordVectors]:
-        """Train a configuration of attentive mimicking.
-
-        :return: vectors at the measured epochs: of all shown words after the last epoch of AM+context,
-            otherwise of the keywords of dev. Their settings have the ``context_share`` of the training.
-        """
+        """The vectors that a configuration of attentive mimicking makes at the measured epochs."""
         chosen, settings = CONFIGURATIONS[configuration], self.settings.mimic(configuration, seed)
         epochs = self.settings.epochs
         targets = self.approximations.subset(self.training_targets) if chosen.ota else None
@@ -157,6 +150,7 @@ class Experiment:
         def make(folder: Path, _: Path) -> None:
             def after_epoch(report: EpochReport, mimic: AttentiveMimicking) -> None:
                 if report.epoch in epochs:
+                    # The main table and the examples need more words than the ablation.
                     every = report.epoch == epochs[-1] and configuration == "am+context"
                     words = self.shown_words if every else self.keywords("dev")
                     vectors = mimic.infer_words(words, self.store, prepared=self.contexts).vectors
@@ -173,6 +167,7 @@ class Experiment:
     def facts(self) -> dict[str, Any]:
         """Sizes of the inputs, which the report names and which explain differences from the paper."""
         lm, size, keywords, words = self.lm, self.settings, self.keywords(), self.store.totals.words
+        factor = CORPUS_WORDS / max(words, 1)
         counts = dict(zip(*self.store.counts(), strict=True))
         kept = size.contexts or self.store.settings.contexts
         contexts: dict[str, list[int]] = {band: [] for band in BANDS}
@@ -188,7 +183,10 @@ class Experiment:
             "ota": f"preset fast, {size.ota_steps:,} steps",
             "corpus_words": words,
             "corpus_size": f"{words / 1e6:,.0f} million words" if words >= 10_000_000 else f"{words:,} words",
-            "corpus_factor": CORPUS_WORDS / max(words, 1),
+            "corpus_factor": factor,
+            "corpus_doublings": math.log2(max(factor, 1.0)),
+            "rare_in_paper": 9 * factor,
+            "dataset": self.dataset.name,
             "entries": {band: len(found) for band, found in contexts.items()},
             "training_one_piece": sum(word in lm.whole_words for word in self.frequent),
             "training_several": len(self.training_targets),

@@ -5,7 +5,6 @@ from importlib.resources import files
 from typing import Any
 
 _PAPER: dict[str, Any] = tomllib.loads((files("rarewords") / "paper" / "published.toml").read_text("utf-8"))
-CITATION: str = _PAPER["citation"].strip()
 CORPUS_WORDS: int = _PAPER["corpus_words"]
 OTA_CURVES: dict[str, dict[int, float]] = {
     frame: dict(zip((1, 10, *range(100, 5001, 100)), curve, strict=True))
@@ -13,7 +12,6 @@ OTA_CURVES: dict[str, dict[int, float]] = {
 }
 METHODS: dict[str, list[float]] = _PAPER["methods"]
 ABLATION: dict[str, list[float]] = _PAPER["ablation"]
-ABLATION_EPOCHS: list[int] = _PAPER["ablation_epochs"]
 MAIN: dict[str, dict[str, list[float]]] = _PAPER["main"]
 HEAT_MAP_COUNT: int = _PAPER["heat_map_count"]
 HEAT_MAP_RANK: int = _PAPER["heat_map_rank"]

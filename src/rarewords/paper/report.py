@@ -19,7 +19,6 @@ from rarewords import __version__
 from rarewords.files import to_json, write_json, write_lines
 from rarewords.lm import LanguageModel
 from rarewords.paper.part import TEXTS, VERDICTS, Claim, Part, counted
-from rarewords.paper.published import CITATION
 from rarewords.paper.settings import ReproduceSettings
 from rarewords.progress import duration
 from rarewords.report.tables import markdown_table
@@ -35,16 +34,14 @@ class Reproduction:
     :param parts: the results by name, in the order of the paper; parts of earlier runs with the same inputs
         included.
     :param costs: of all stages the parts needed.
+    :param facts: sizes of the inputs, the environment and the command, which the report names.
     """
 
     folder: Path
-    facts: dict[str, Any]
-    environment: str
     settings: ReproduceSettings
     parts: dict[str, Part]
     costs: Sequence[Cost]
-    command: str
-    dataset: str
+    facts: dict[str, Any]
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
@@ -94,22 +91,21 @@ def page(text: str, folder: Path) -> str:
 
 def _blocks(done: Reproduction) -> Iterator[str]:
     """The paragraphs, lists and tables of the report."""
-    facts, size = done.facts, done.settings
+    size = done.settings
     values = {
-        **facts,
+        **done.facts,
         "size": size,
-        "citation": CITATION,
-        "all_entries": sum(facts["entries"].values()),
+        "all_entries": sum(done.facts["entries"].values()),
         "last_epoch": size.epochs[-1],
         "epochs": ", ".join(map(str, size.epochs)),
         "contexts": size.contexts or "all that the store keeps",
         "seeds": ", ".join(map(str, size.training_seeds)),
-        "environment": done.environment,
-        "command": done.command,
     }
     yield f"# {_TEXTS['title']}"
-    for name in ("about", "paper") if size.whole else ("sample", "about", "paper"):
-        yield _TEXTS[name].format(**values)
+    if not size.whole:
+        yield _TEXTS["sample"].format(**values)
+    yield _TEXTS["about"].format(**values)
+    yield _TEXTS["paper"]
     if done.claims:
         yield "## The paper's conclusions"
         yield f"*{len(done.claims)} conclusions: {counted(done.claims)}.*"
@@ -121,11 +117,11 @@ def _blocks(done: Reproduction) -> Iterator[str]:
         if claims := part.claims():
             yield "### Conclusions tested"
             yield "\n".join(map(_tested, claims))
-        if reasons := part.reasons(facts):
+        if reasons := part.reasons(done.facts):
             yield "### Where and why ours differs"
             yield "\n".join(f"- {reason}" for reason in reasons)
     yield "## Inputs, settings and environment"
-    yield f"*Inputs beside the paper's. The entries are those of {done.dataset}.*"
+    yield _TEXTS["inputs_caption"].format(**values)
     rows = [[cell.format(**values) for cell in row] for row in _TEXTS["inputs"]]
     yield markdown_table(["", "here", "paper"], rows, left=3)
     yield _TEXTS["files"].format(**values)

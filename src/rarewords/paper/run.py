@@ -79,36 +79,25 @@ def reproduce(
         raise InputError(f"{out} has no results of this model, corpus and settings to report on")
     earlier = [Cost(**{**cost, "reused": True}) for kept in found.values() for cost in kept["costs"]]
     costs = {cost.stage: cost for cost in (*earlier, *stages.costs.values())}
-    done = Reproduction(
-        out,
-        facts=experiment.facts(),
-        environment=next(iter(found.values()))["environment"],
-        settings=settings,
-        parts={name: from_json(PARTS[name], one["result"]) for name, one in found.items()},
-        costs=tuple(costs.values()),
-        command=command or f"rarewords reproduce {' '.join(chosen) or ALL} --corpus STORE --out DIR",
-        dataset=entries.name,
-    )
-    write_json(out / "settings.json", {**experiment.identity, "facts": done.facts})
+    results = {name: from_json(PARTS[name], one["result"]) for name, one in found.items()}
+    facts = {**experiment.facts(), "environment": next(iter(found.values()))["environment"]}
+    write_json(out / "settings.json", {**experiment.identity, "facts": facts})
+    facts["command"] = command or f"rarewords reproduce {' '.join(chosen) or ALL} --corpus STORE --out DIR"
+    done = Reproduction(out, settings, results, tuple(costs.values()), facts)
     write_report(done)
     _remove_left(out, began)
     return done
 
 
 def _make_ahead(experiment: Experiment, parts: Sequence[type[Part]], results: Path, engine: Engine) -> None:
-    """Make the stages of these parts side by side: each training, and parts without one.
-
-    The processes share the folder of stages: if two need the same stage, one makes it and the other waits.
-    """
-    chores: list[Callable[[], object]] = [
-        partial(part.run, experiment, results) for part in parts if not part.trains
-    ]
+    """Make the stages of these parts side by side: each training, and parts without one."""
+    seeds = experiment.settings.training_seeds
+    chores: list[Callable[[], object]] = []
+    chores += [partial(part.run, experiment, results) for part in parts if not part.trains]
     # First those that need no approximations, which another process is making meanwhile.
     for name in sorted(CONFIGURATIONS, key=lambda name: CONFIGURATIONS[name].ota):
         if any(name in part.trains for part in parts):
-            chores += [
-                partial(experiment.training, name, seed) for seed in experiment.settings.training_seeds
-            ]
+            chores += [partial(experiment.training, name, seed) for seed in seeds]
     with progress("Making stages side by side", total=len(chores), unit="stages") as bar:
         for _ in engine.map(_make, chores):
             bar.advance()

@@ -46,7 +46,6 @@ class ReproduceSettings:
     :param ota_steps: steps of preset ``fast`` by which words of several pieces are approximated. The paper's
         4,000 in RANDOM contexts come no nearer to the pieces and take more than an hour on a GPU.
     :param contexts: at most this many contexts per word; None takes all that the store keeps.
-    :param min_count: attentive mimicking learns from words that occur at least this often.
     :param copies_max: at most this many training instances per word and epoch.
     :param epochs: the epochs after which a training is measured; the last one ends it.
     :param seeds: how often each configuration is trained.
@@ -60,7 +59,6 @@ class ReproduceSettings:
     targets: int | None = bounded(None, at_least=1)
     ota_steps: int = bounded(300, at_least=1)
     contexts: int | None = bounded(None, at_least=1)
-    min_count: int = bounded(100, at_least=1)
     copies_max: int = bounded(5, at_least=1)
     epochs: tuple[int, ...] = (5, 10)
     seeds: int = bounded(3, at_least=1)
@@ -84,16 +82,7 @@ class ReproduceSettings:
     def mimic(self, configuration: str, seed: int) -> MimicSettings:
         """How a configuration is trained."""
         usual = CONFIGURATIONS[configuration].settings
-        # A sample with few contexts per word has no more of them to draw.
-        most = min(usual.contexts_max, self.contexts or usual.contexts_max)
-        return replace(
-            usual,
-            epochs=self.epochs[-1],
-            min_count=self.min_count,
-            copies_max=self.copies_max,
-            contexts_max=max(usual.contexts_min, most),
-            seed=seed,
-        )
+        return replace(usual, epochs=self.epochs[-1], copies_max=self.copies_max, seed=seed)
 
 
 QUICK = ReproduceSettings(

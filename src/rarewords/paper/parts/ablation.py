@@ -10,7 +10,7 @@ from typing import Self
 from rarewords.paper import published
 from rarewords.paper.experiment import Experiment
 from rarewords.paper.part import EMPTY, Check, Claim, Part, cell_text, change
-from rarewords.paper.settings import CONFIGURATIONS
+from rarewords.paper.settings import CONFIGURATIONS, ReproduceSettings
 from rarewords.probe.compare import Comparison, compare
 from rarewords.probe.result import ProbeResult
 from rarewords.report.tables import figure, signed
@@ -52,31 +52,24 @@ class AblationPart(Part):
                     result = experiment.probe(label, vectors=vectors, subset="dev")
                     result.save(folder / f"ablation-{configuration}-{epoch}-{seed}.json.gz")
                     runs[configuration, epoch].append(result)
-        return cls(
-            len(pieces),
-            epochs,
-            pieces.mrr,
-            {
-                one: tuple(compare([runs["am", epoch], runs[one, epoch]]) for epoch in epochs)
-                for one in CONFIGURATIONS
-            },
-            compare([runs["am+context", epoch] for epoch in (epochs[0], epochs[-1])]),
-            {one: tuple(share) for one, share in shares.items()},
-        )
+        against_am = {}
+        for one in CONFIGURATIONS:
+            against_am[one] = tuple(compare([runs["am", epoch], runs[one, epoch]]) for epoch in epochs)
+        longer = compare([runs["am+context", epoch] for epoch in (epochs[0], epochs[-1])])
+        context_share = {one: tuple(share) for one, share in shares.items()}
+        return cls(len(pieces), epochs, pieces.mrr, against_am, longer, context_share)
 
     def markdown(self, _: Path) -> Sequence[str]:
         rows, header = [], ["configuration"]
-        for epoch, published_epoch in zip(self.epochs, published.ABLATION_EPOCHS, strict=False):
-            header += [f"{epoch} epochs", f"paper, {published_epoch}"]
+        for epoch, paper_epoch in zip(self.epochs, ReproduceSettings.epochs, strict=False):
+            header += [f"{epoch} epochs", f"paper, {paper_epoch}"]
         for configuration, about in CONFIGURATIONS.items():
             found, paper = self.against_am[configuration], published.ABLATION[configuration]
             row = [about.title]
             for ours, theirs in zip(found, paper, strict=False):
                 row += [cell_text(ours, 1), figure(theirs)]
-            gains = [
-                found[-1]["all", "all"].differences["mrr"][0].mean,
-                paper[-1] - published.ABLATION["am"][-1],
-            ]
+            gain = found[-1]["all", "all"].differences["mrr"][0].mean
+            gains = (gain, paper[-1] - published.ABLATION["am"][-1])
             row += [EMPTY if configuration == "am" else signed(gain) for gain in gains]
             rows.append([*row, f"{fmean(self.context_share[configuration]):.0%}"])
         header += ["Δ AM", "Δ AM, paper", "from contexts"]

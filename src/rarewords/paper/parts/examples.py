@@ -49,17 +49,12 @@ class ExamplesPart(Part):
         for word, pattern, before, after in published.EXAMPLES:
             vectors = [None, *(one.get(word) for one in made.values())]
             found = lm.fill([Query(pattern, word, vector) for vector in vectors], top_k=_SHOWN)
-            paper = {"paper: base": before, "paper: base+AM": after}
             cut = "·".join(piece.removeprefix("##") for piece in lm.tokens.text_of(lm.pieces(word)))
-            queries.append(
-                Answered(
-                    word,
-                    pattern.replace("<W>", cut),
-                    experiment.store.count(word),
-                    {label: tuple(found.words(row)) for row, label in enumerate(labels)},
-                    {label: tuple(answers.split()) for label, answers in paper.items() if answers},
-                )
-            )
+            question, count = pattern.replace("<W>", cut), experiment.store.count(word)
+            ours = {label: tuple(found.words(row)) for row, label in enumerate(labels)}
+            shown = {"paper: base": before, "paper: base+AM": after}
+            paper = {label: tuple(answers.split()) for label, answers in shown.items() if answers}
+            queries.append(Answered(word, question, count, ours, paper))
         return cls(tuple(queries))
 
     def markdown(self, _: Path) -> Sequence[str]:

@@ -1,10 +1,10 @@
 """Part ``heatmap``: the distribution of ranks by how often the keyword occurs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -70,10 +70,6 @@ class HeatMapPart(HeatMap, Part):
             Claim.of("in-front", *([in_front] if total else [])),
             Claim.of("trend", *([] if math.isnan(rho) else [trend])),
         ]
-
-    def reasons(self, facts: Mapping[str, Any]) -> Sequence[str]:
-        # Counts of another corpus move the columns.
-        return [self.said("reason", **facts, moved=math.log2(max(facts["corpus_factor"], 1.0)))]
 
     def _interval(self, row: int) -> str:
         end, below = self.ranks[row], (self.ranks[row - 1] or 0) if row else 0

@@ -60,9 +60,8 @@ class MainPart(Part):
         for seed, learned in made.items():
             run = experiment.probe(f"{LABEL}, seed {seed}", vectors=learned)
             runs.append(run.restrict(run.count >= 0, label=LABEL))  # the seed names the stage only
-        dev, (pieces, *vectors) = (
-            [one.of_set(experiment.dataset, subset) for one in runs] for subset in ("dev", "test")
-        )
+        dev = [one.of_set(experiment.dataset, "dev") for one in runs]
+        pieces, *vectors = [one.of_set(experiment.dataset, "test") for one in runs]
         by_threshold = mixture_by_threshold(dev[0], dev[1:])
         below = {one: THRESHOLDS[int(np.argmax(mrr))] for one, mrr in by_threshold.items()}
         mixed = [mixture(pieces, one, below) for one in vectors]
@@ -70,14 +69,9 @@ class MainPart(Part):
         for seed, one, mix in zip(made, vectors, mixed, strict=True):
             one.save(folder / f"main-am+context-{seed}.json.gz")
             mix.save(folder / f"main-mixed-{seed}.json.gz")
-        return cls(
-            experiment.settings.epochs[-1],
-            compare([pieces, vectors]),
-            compare([pieces, mixed]),
-            compare([vectors, mixed]),
-            by_threshold,
-            sum(word not in made[experiment.settings.seed] for word in experiment.keywords()),
-        )
+        compared = compare([pieces, vectors]), compare([pieces, mixed]), compare([vectors, mixed])
+        without_vector = sum(word not in made[experiment.settings.seed] for word in experiment.keywords())
+        return cls(experiment.settings.epochs[-1], *compared, by_threshold, without_vector)
 
     def markdown(self, _: Path) -> Sequence[str]:
         header = ["relation", "never", *(f"< {count}" for count in THRESHOLDS[1:-1]), "always"]
@@ -87,10 +81,10 @@ class MainPart(Part):
             cells[np.argmax(mrr)] = f"**{figure(max(mrr))}**"
             rows.append([relation_title(relation), *cells])
         return [
-            self.said("text", label=LABEL),
+            self.said("text"),
             self.said("scores"),
             main_table(self.vectors, paper=True),
-            self.said("change", label=LABEL),
+            self.said("change"),
             difference_table(self.vectors),
             self.said("mixture"),
             self.table(header, rows),

@@ -1,11 +1,11 @@
 """Part ``methods``: pieces, one-token approximation and the baselines, by frequency."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import erfc, hypot, nan, sqrt
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from rarewords.errors import InputError
 from rarewords.paper import published
@@ -36,10 +36,9 @@ class MethodsPart(Part):
 
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
-        bands = {band_of(entry.count) for entry in experiment.dataset}
-        for band in BANDS:
-            if band not in bands:
-                raise InputError(f"the data set has no {band} words; use one with words of every frequency")
+        found = {band_of(entry.count) for entry in experiment.dataset}
+        if missing := [band for band in BANDS if band not in found]:
+            raise InputError(f"the data set has no {missing[0]} words; use one with words of every frequency")
         results = [experiment.probe("OTA", vectors=experiment.approximations), experiment.pieces]
         results += [experiment.probe(TITLES[one], method=one) for one in _BASELINES]
         for method, result in zip(TITLES, results, strict=True):
@@ -66,13 +65,12 @@ class MethodsPart(Part):
             Claim.of("ota-baselines", *map(self._above_the_baselines, BANDS)),
         ]
 
-    def reasons(self, facts: Mapping[str, Any]) -> Sequence[str]:
+    @property
+    def gaps(self) -> str:
+        """How far the pieces are from the paper's."""
         paper = zip(BANDS, published.METHODS["pieces"], strict=True)
         gaps = [f"{signed(self._mrr('pieces', band).mean - mrr)} for {band} words" for band, mrr in paper]
-        return [
-            self.said("pieces", **facts, gaps=", ".join(gaps), times=facts["corpus_factor"] * 9),
-            self.said("ota", **facts),
-        ]
+        return ", ".join(gaps)
 
     def _mrr(self, method: str, band: str) -> Measure:
         return self.comparison["all", band].measures["mrr"][list(TITLES).index(method)]

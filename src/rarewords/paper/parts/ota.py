@@ -50,7 +50,6 @@ def measure(lm: LanguageModel, words: Sequence[str], settings: OtaSettings, *, l
     """
     ids, marks = [lm.whole_words[word] for word in words], marks_up_to(settings.steps)
     own = lm.embeddings[torch.tensor(ids, device=lm.device)].float()
-    start = torch.zeros_like(own)
     rows = [torch.ones(len(ids), device=lm.device)]  # on the device, so that no step waits for a copy
 
     def watch(step: int, vectors: Tensor) -> None:
@@ -60,7 +59,7 @@ def measure(lm: LanguageModel, words: Sequence[str], settings: OtaSettings, *, l
 
     batch = Batch.of(lm, [[token] for token in ids], settings.seed)
     with progress(label, total=settings.steps, unit="steps") as bar:
-        Approximator(lm, settings).solve(batch, watch, start)
+        Approximator(lm, settings).solve(batch, watch, torch.zeros_like(own))
     return torch.stack(rows).cpu().numpy()
 
 
@@ -117,10 +116,10 @@ class OtaPart(Part):
         return [self.said("text"), self.picture(), self.table(header, rows)]
 
     def claims(self) -> Sequence[Claim]:
-        after = [place for place, mark in enumerate(self.marks) if mark >= min(_FEW, self.marks[-1])]
-        won = sum(self.random_nearer[place].direction > 0 for place in after)
         static, random, last, test = self.means["static"], self.means["random"], self.marks[-1], self.at_best
-        ahead = f"RANDOM significantly nearer at {won} of {len(after)} marks"
+        marked = zip(self.marks, self.random_nearer, strict=True)
+        won = [one.direction > 0 for mark, one in marked if mark >= min(_FEW, last)]
+        ahead = f"RANDOM significantly nearer at {sum(won)} of {len(won)} marks"
         at_best = (
             f"{min(random):.4f} against {min(static):.4f}; RANDOM nearer for {test.wins:,}, "
             f"STATIC for {test.losses:,}, {p_text(test.p_value)}"
@@ -128,14 +127,14 @@ class OtaPart(Part):
         p = self.risen.p_value
         rises = f"{min(random):.4f} at {self._best:,}, {random[-1]:.4f} at {last:,}, {p_text(p)}"
         return [
-            Claim.of("ota-ahead", Check(ahead, won == len(after))),
+            Claim.of("ota-ahead", Check(ahead, all(won))),
             Claim.of("ota-best", Check(at_best, test.direction > 0)),
             Claim.of("ota-rises", Check(rises, self._best < last and self.risen.direction > 0)),
         ]
 
     def reasons(self, facts: Mapping[str, Any]) -> Sequence[str]:
         falling = self._best == self.marks[-1]
-        return [self.said("reason", **facts), *([self.said("falling")] if falling else [])]
+        return [*super().reasons(facts), *([self.said("falling")] if falling else [])]
 
     @property
     def _best(self) -> int:
