@@ -52,6 +52,20 @@ def test_every_part_has_results_of_the_right_shape(done, settings):
     assert all(list(one.ours) == ["pieces", "AM+context, seed 0", "AM+context, seed 1"] for one in queries)
 
 
+def test_words_are_approximated_by_preset_fast_and_the_figure_by_the_papers(done, settings):
+    def made_with(stage):
+        (note,) = done[0].glob(f"stages/{stage}-*/stage.json")
+        return json.loads(note.read_text("utf-8"))["recipe"]["settings"]
+
+    ota, static, random = map(
+        made_with, ("one-token-approximation", "ota-figure-static", "ota-figure-random")
+    )
+    assert (ota["frame"], ota["start"], ota["steps"]) == ("masked", "mean", settings.ota_steps)
+    assert (static["frame"], random["frame"]) == ("static", "random")
+    assert {one["start"] for one in (static, random)} == {"zero"}
+    assert {one["steps"] for one in (static, random)} == {settings.curve_steps}
+
+
 def test_seeds_differ_and_their_mean_is_shown(done):
     found = done[1].parts["main"].vectors["all", "all"]
     pieces, by_seed = found.runs["mrr"]
