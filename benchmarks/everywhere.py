@@ -108,7 +108,7 @@ def encode_again(
     before: np.ndarray, model: SentenceTransformer, folder: Path, texts: Sequence[str], work: Path
 ) -> tuple[np.ndarray, np.ndarray]:
     """The embeddings after teaching, computed for affected texts only, and which those are."""
-    rows = np.array([row for row, _ in affected(folder, texts)], np.int64)
+    rows = np.array([row for row, _ in affected(folder, enumerate(texts))], np.int64)
     after = before.copy()
     if len(rows):
         after[rows] = encode(model, [texts[row] for row in rows.tolist()], work)

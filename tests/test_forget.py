@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rarewords import InputError, LanguageModel, Query, WordVectors, inject, inject_folder
-from rarewords.forget import affected, affected_documents, forget, forget_everything, taught_tokens
+from rarewords.forget import affected, documents, forget, forget_everything, taught_tokens
 from rarewords.injection import save_folder
 from rarewords.models import load_pretrained
 from tests.architectures import ARCHITECTURES, sentence_transformer, small_causal, small_model
@@ -105,7 +105,7 @@ def _taught_small(folder, *, slash):
 def test_affected_finds_every_form_of_every_word_that_was_ever_taught(slash, tmp_path):
     texts = ["Nothing.", "Salsify is a root.", "A kumquat and Kumquat, salsify"]
     expected = [(1, ("salsify",)), (2, ("kumquat", "salsify"))]
-    assert list(affected(_taught_small(tmp_path / "taught", slash=slash), texts)) == expected
+    assert list(affected(_taught_small(tmp_path / "taught", slash=slash), enumerate(texts))) == expected
 
 
 def test_affected_pairs_texts_and_ids_record_by_record(tmp_path):
@@ -123,7 +123,7 @@ def test_affected_pairs_texts_and_ids_record_by_record(tmp_path):
     (tmp_path / "a.csv").write_text("id,text\n" + rows, "utf-8")
     for name in ("a.jsonl", "a.parquet", "a.csv"):
         found = [
-            (one.number, one.id, one.words)
-            for one in affected_documents(taught, [tmp_path / name], id_field="id")
+            (one.number, one.id, words)
+            for one, words in affected(taught, documents([tmp_path / name], id_field="id"))
         ]
         assert found == [(2, None, ("salsify",)), (3, str(2**40), ("kumquat",))]

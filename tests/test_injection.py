@@ -17,6 +17,7 @@ from rarewords import InputError, LanguageModel, Query, WordVectors, inject, inj
 from rarewords.injection import save_folder
 from rarewords.models import load_pretrained
 from tests.architectures import ARCHITECTURES, real_text, small_model
+from tests.cli.run import rarewords
 
 SENTENCE = "The world of the Kumquat: many kumquats, one kumquat."
 
@@ -192,21 +193,20 @@ def test_phrases_accents_hyphens_apostrophes_and_other_scripts_become_one_token(
 
 
 @pytest.mark.parametrize(
-    ("words", "options", "says"),
+    ("words", "says"),
     [
-        (["kumquat", "world"], {}, "already holds 'world' as one piece"),
-        (["kumquat", "Kumquat"], {}, "'kumquat' and 'Kumquat' are the same word"),
-        (["kum\x07quat"], {}, "control character"),
-        ([" kumquat"], {}, "begins or ends with white space"),
-        (["\u0301\u0301"], {}, "nothing at all"),
-        (["kumquat"], {"existing": "perhaps"}, "existing must be one of"),
+        (["world", "house"], "has a token for 'world' already"),
+        (["kumquat", "Kumquat"], "'kumquat' and 'Kumquat' are the same word"),
+        (["kum\x07quat"], "control character"),
+        ([" kumquat"], "begins or ends with white space"),
+        (["\u0301\u0301"], "nothing at all"),
     ],
 )
-def test_words_that_cannot_be_injected_are_refused_and_nothing_changes(words, options, says):
+def test_words_that_cannot_be_injected_are_refused_and_nothing_changes(words, says):
     model, tokenizer = load_pretrained()
     before = model.get_input_embeddings().weight.clone()
     with pytest.raises(InputError, match=says):
-        inject(model, tokenizer, vectors_for(words, 384), **options)
+        inject(model, tokenizer, vectors_for(words, 384))
     assert len(tokenizer) == len(before) == 30522
     assert torch.equal(model.get_input_embeddings().weight, before)
 
@@ -238,21 +238,16 @@ def test_a_vector_of_the_wrong_size_is_refused():
         inject(model, tokenizer, vectors_for(["kumquat"], 768))
 
 
-def test_words_the_vocabulary_holds_are_replaced_or_skipped_on_request():
-    for existing in ("replace", "skip"):
-        model, tokenizer = load_pretrained()
-        before = model.get_input_embeddings().weight.clone()
-        world = tokenizer.convert_tokens_to_ids("world")
-        vectors = vectors_for(["kumquat", "world"], 384)
-        result = inject(model, tokenizer, vectors, existing=existing)
-        row = model.get_input_embeddings().weight[world]
-        if existing == "replace":
-            assert result.replaced == ("world",)
-            np.testing.assert_array_equal(row.detach().numpy(), vectors["world"])
-        else:
-            assert result.skipped == ("world",)
-            assert torch.equal(row, before[world])
-        assert tokenizer.tokenize("world of kumquat") == ["world", "of", "kumquat"]
+def test_words_the_vocabulary_holds_are_skipped(tmp_path):
+    model, tokenizer = load_pretrained()
+    before = model.get_input_embeddings().weight.clone()
+    vectors = vectors_for(["kumquat", "world"], 384)
+    assert inject(model, tokenizer, vectors).skipped == ("world",)
+    assert torch.equal(model.get_input_embeddings().weight[: len(before)], before)
+    assert tokenizer.tokenize("world of kumquat") == ["world", "of", "kumquat"]
+    vectors.save(tmp_path / "v.safetensors")
+    done = rarewords("inject", "--vectors", tmp_path / "v.safetensors", "--out", tmp_path / "out")
+    assert done.stdout == f"{tmp_path / 'out'}: 1 words; skipped 1 that the model has already: world\n"
 
 
 def test_a_taught_folder_has_a_card_and_loads_without_rarewords(tmp_path):

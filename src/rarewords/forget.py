@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice, repeat
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from tokenizers import Tokenizer
@@ -20,7 +20,7 @@ from rarewords.errors import InputError
 from rarewords.files import read_json
 from rarewords.injection import inject, save_folder, unshare_bias
 from rarewords.models import load_pretrained, load_tokens, model_kind
-from rarewords.rules import own_normalizer, token_name, words_with_rules
+from rarewords.rules import own_normalizer, words_with_rules
 from rarewords.tokens import with_capital
 from rarewords.vectors import WordVectors
 
@@ -57,11 +57,9 @@ class TaughtWord:
 
 def taught_words(folder: str | Path) -> list[TaughtWord]:
     """The words that a folder was taught, in the order they were taught."""
-    tokens = taught_tokens(*load_pretrained(folder, model_kind(folder)))
     known = _reported(read_report(folder))
-    capitals = _capitals(known, tokens)
-    own = (word for word in tokens if word not in capitals)
-    return [known.get(word, TaughtWord(word, 0, "not judged", "unknown")) for word in own]
+    words = _words_of(taught_tokens(*load_pretrained(folder, model_kind(folder))), known).values()
+    return [known.get(word, TaughtWord(word, 0, "not judged", "unknown")) for word in dict.fromkeys(words)]
 
 
 def forget_everything(model: Any, tokenizer: Any) -> None:
@@ -94,8 +92,7 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
         if word not in tokens:
             raise InputError(f"{folder} was not taught {word!r}; `rarewords words {folder}` lists its words")
     report = read_report(folder)
-    capitals = _capitals(_reported(report), tokens)
-    gone = {*words, *(form for form, word in capitals.items() if word in words)}
+    gone = {form for form, word in _words_of(tokens, _reported(report)).items() if {form, word} & {*words}}
     left = {word: token for word, token in tokens.items() if word not in gone}
     kept = [layer[list(left.values())].clone() for layer in _layers(model)]
     vectors = WordVectors(left, kept[0].float().cpu().numpy())
@@ -140,10 +137,10 @@ def _layers(model: Any) -> list[torch.Tensor]:
     return [layer for layer in found if layer is not None]
 
 
-def _capitals(known: Container[str], tokens: Iterable[str]) -> dict[str, str]:
-    """The tokens that a cased model got along with a word, such as ``Kumquat``, and their words."""
-    forms = {with_capital(word): word for word in tokens if word in known}
-    return {form: forms[form] for form in tokens if form in forms and form not in known}
+def _words_of(tokens: Iterable[str], known: Container[str]) -> dict[str, str]:
+    """The word of each token; a cased model got ``Kumquat`` along with ``kumquat``."""
+    capitals = {with_capital(word): word for word in tokens if word in known}
+    return {form: form if form in known else capitals.get(form, form) for form in tokens}
 
 
 def _reported(report: dict[str, Any]) -> dict[str, TaughtWord]:
@@ -154,66 +151,47 @@ def _reported(report: dict[str, Any]) -> dict[str, TaughtWord]:
     }
 
 
-@dataclass(frozen=True)
-class AffectedDocument:
-    """A document of a file: its number, counted from 1, its id if asked for, and its taught words."""
+def affected(model: str | Path, texts: Iterable[tuple[K, str]]) -> Iterator[tuple[K, tuple[str, ...]]]:
+    """The texts that hold a taught word, as the model's tokenizer finds it: their keys and their words.
+
+    :param model: a folder made by ``teach``.
+    :param texts: each with a key, as ``enumerate(texts)`` or :func:`documents` gives them.
+    """
+    report = read_report(model)
+    if not report:
+        raise InputError(f"{model} has no {REPORT}; give a folder made by rarewords teach")
+    known, tokenizer = _reported(report), load_tokens(model).tokenizer
+    added = tokenizer.get_added_vocab() | words_with_rules(tokenizer)
+    words = {added[form]: word for form, word in _words_of(added, known).items() if word in known}
+    left = iter(texts)
+    while batch := list(islice(left, _TEXTS_AT_ONCE)):
+        encoded = tokenizer([text for _, text in batch], add_special_tokens=False, verbose=False)
+        for (key, _), ids in zip(batch, encoded["input_ids"], strict=True):
+            found = tuple(dict.fromkeys(words[token] for token in ids if token in words))
+            if found:
+                yield key, found
+
+
+class Document(NamedTuple):
+    """A document of a file: its number, counted from 1, and its id if asked for."""
 
     file: str
     number: int
     id: str | None
-    words: tuple[str, ...]
 
 
-def affected(model: str | Path, texts: Iterable[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The texts that hold a taught word, as the model's tokenizer finds it: their numbers, from 0, and words.
-
-    :param model: a folder made by ``teach``.
-    """
-    return _found(*_taught_vocabulary(model), enumerate(texts))
-
-
-def _taught_vocabulary(model: str | Path) -> tuple[Any, dict[int, str]]:
-    """A taught folder's tokenizer, and the word of each token that it was taught."""
-    report = read_report(model)
-    if not report:
-        raise InputError(f"{model} has no {REPORT}; give a folder made by rarewords teach")
-    taught = _reported(report)
-    forms = {with_capital(word): word for word in taught} | {word: word for word in taught}
-    forms |= {token_name(form): word for form, word in forms.items()}
-    tokenizer = load_tokens(model).tokenizer
-    return tokenizer, {
-        token: forms[name] for name, token in tokenizer.get_added_vocab().items() if name in forms
-    }
-
-
-def _found(
-    tokenizer: Any, words: dict[int, str], texts: Iterable[tuple[K, str]]
-) -> Iterator[tuple[K, tuple[str, ...]]]:
-    """The names of the texts that hold a taught word, and its words."""
-    left = iter(texts)
-    while batch := list(islice(left, _TEXTS_AT_ONCE)):
-        encoded = tokenizer([text for _, text in batch], add_special_tokens=False, verbose=False)
-        for (name, _), ids in zip(batch, encoded["input_ids"], strict=True):
-            found = tuple(dict.fromkeys(words[token] for token in ids if token in words))
-            if found:
-                yield name, found
-
-
-def affected_documents(
-    model: str | Path, texts: Sequence[str | Path], *, field: str = "text", id_field: str | None = None
-) -> Iterator[AffectedDocument]:
-    """The documents of files that hold a taught word; in plain text every line is a document.
+def documents(
+    texts: Sequence[str | Path], field: str = "text", id_field: str | None = None
+) -> Iterator[tuple[Document, str]]:
+    """The documents of files and their text; in plain text every line is a document.
 
     :param field: the field that holds the text in jsonl, csv, tsv and parquet.
     :param id_field: the field that holds each document's id in them.
     """
-    vocabulary = _taught_vocabulary(model)
     for source in find_sources(texts, field):
         ids: Iterator[str] = repeat("")
         if id_field is not None and source.format != "text":
             ids = read_documents(replace(source, field=id_field), numbers=True)
         # Side by side: every record has a text and an id, though either may be empty.
-        records = enumerate(zip(ids, read_documents(source), strict=False), 1)
-        named = (((number, name), text) for number, (name, text) in records)
-        for (number, name), words in _found(*vocabulary, named):
-            yield AffectedDocument(source.path, number, name or None, words)
+        for number, (name, text) in enumerate(zip(ids, read_documents(source), strict=False), 1):
+            yield Document(source.path, number, name or None), text

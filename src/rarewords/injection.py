@@ -37,7 +37,6 @@ from rarewords.rules import (
 from rarewords.tokens import Tokens
 from rarewords.vectors import WordVectors
 
-EXISTING = ("refuse", "replace", "skip")
 # How far the output bias of a new word lies below the mean of the others: enough to keep it out of the first
 # hundred answers (measured in docs/results/teach.md), and little enough for training to go on from there.
 _BELOW = 20.0
@@ -53,12 +52,10 @@ class Injection:
     """What an injection did.
 
     :param ids: the token id of each injected word.
-    :param replaced: words whose existing row was overwritten.
-    :param skipped: words left alone because the vocabulary has them.
+    :param skipped: words left alone because the vocabulary has them as one token or they were taught before.
     """
 
     ids: dict[str, int]
-    replaced: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
 
 
@@ -68,21 +65,16 @@ def inject(
     vectors: WordVectors,
     *,
     predictable: bool = False,
-    existing: str = "refuse",
     slash: bool = False,
 ) -> Injection:
     """Put vectors into a Hugging Face masked LM and its tokenizer, both changed in place.
 
-    Everything is checked first; on an error neither is changed.
+    Everything is checked first; on an error neither is changed. Words that have a token already are skipped.
 
     :param predictable: let the model answer with the new words.
-    :param existing: what to do with words that the vocabulary has as one piece: ``refuse`` all words,
-        ``replace`` their rows, or ``skip`` them.
     :param slash: keep each word's pieces and put its token behind them, ``ku ##m ##qua ##t / <kumquat>``,
         instead of turning the word into one token.
     """
-    if existing not in EXISTING:
-        raise InputError(f"existing must be one of {', '.join(EXISTING)}, not {existing!r}")
     words, dim = vectors.words, model.get_input_embeddings().weight.shape[1]
     if not words:
         raise InputError("there are no vectors to inject")
@@ -92,30 +84,27 @@ def inject(
             "they were made for another model"
         )
     held = _held(tokenizer, words, slash)
-    if held and existing == "refuse":
-        raise InputError(
-            f"the vocabulary already holds {next(iter(held))!r} as one piece ({len(held)} such words); "
-            "leave it out, or use existing='replace' or 'skip' (--existing)"
-        )
     new = [word for word in words if word not in held]
+    if not new:
+        raise InputError(
+            f"the model has a token for {words[0]!r} already ({len(words)} such words), so there is nothing "
+            "to inject; give words that it splits into pieces"
+        )
     for reason in _unfit(tokenizer, new, slash).values():
         raise InputError(reason)
-    if new:
-        require_injectable(model, predictable=predictable)
+    require_injectable(model, predictable=predictable)
 
-    added = dict(zip(new, _add_tokens(tokenizer, new, slash), strict=True))
-    if added and not hasattr(model.config, "rarewords_first_token"):  # for `rarewords forget`
-        model.config.rarewords_first_token = min(added.values())
+    tokens = _add_tokens(tokenizer, new, slash)
+    if not hasattr(model.config, "rarewords_first_token"):  # for `rarewords forget`
+        model.config.rarewords_first_token = min(tokens)
         model.config.rarewords_rows = len(model.get_input_embeddings().weight)
     if len(tokenizer) > len(model.get_input_embeddings().weight):
         model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
-    replaced, skipped = (held, {}) if existing == "replace" else ({}, held)
-    changed = added | replaced
-    ids = {word: changed[word] for word in words if word in changed}
     weight = model.get_input_embeddings().weight
-    weight.data[list(ids.values())] = torch.from_numpy(vectors.subset(ids).matrix).to(weight)
-    _set_outputs(model, vectors.subset(added), list(added.values()), predictable)
-    return Injection(ids, tuple(replaced), tuple(skipped))
+    rows = torch.from_numpy(vectors.subset(new).matrix)
+    weight.data[tokens] = rows.to(weight)
+    _set_outputs(model, rows, tokens, predictable)
+    return Injection(dict(zip(new, tokens, strict=True)), tuple(held))
 
 
 def inject_folder(
@@ -124,7 +113,6 @@ def inject_folder(
     out: str | Path,
     *,
     predictable: bool = False,
-    existing: str = "refuse",
     slash: bool = False,
 ) -> Injection:
     """Make a new model folder that knows the words; it appears whole or not at all.
@@ -133,7 +121,7 @@ def inject_folder(
     """
     kind, way = model_kind(model), {"predictable": predictable, "slash": slash}
     language_model, tokenizer = load_pretrained(model, kind)
-    injection = inject(language_model, tokenizer, vectors, existing=existing, **way)
+    injection = inject(language_model, tokenizer, vectors, **way)
     card = model_card(shown_name(model), vectors, injection.ids, kind=kind, folder=model, **way)
     save_folder(language_model, tokenizer, out, base=model, card=card)
     return injection
@@ -187,13 +175,15 @@ def save_folder(
             (folder / name).write_text(text, "utf-8")
 
 
-def _held(tokenizer: Any, words: Sequence[str], slash: bool) -> dict[str, int]:
-    """The words that have a token already, with its id."""
-    unknown, held = tokenizer.unk_token_id, words_with_rules(tokenizer)
+def _held(tokenizer: Any, words: Sequence[str], slash: bool) -> list[str]:
+    """The words that have a token already, of the vocabulary or taught."""
+    tokens, normalizer = Tokens(tokenizer), own_normalizer(tokenizer)
+    taught = {normalized(normalizer, word) for word in words_with_rules(tokenizer)}
+    held = {word for word in words if normalized(normalizer, word) in taught}
     if not slash:
-        pieces = zip(words, Tokens(tokenizer).pieces_of(words), strict=True)
-        held |= {word: own[0] for word, own in pieces if len(own) == 1 and own[0] != unknown}
-    return {word: held[word] for word in words if word in held}
+        pieces = zip(words, tokens.pieces_of(words), strict=True)
+        held |= {word for word, own in pieces if len(own) == 1 and not tokens.has_unknown(own)}
+    return [word for word in words if word in held]
 
 
 def _unfit(tokenizer: Any, words: Sequence[str], slash: bool) -> dict[str, str]:
@@ -221,8 +211,7 @@ def _unfit(tokenizer: Any, words: Sequence[str], slash: bool) -> dict[str, str]:
 def _unclear(tokenizer: Any, words: Sequence[str], slash: bool) -> dict[str, str]:
     """Texts that are no words, the same word as an earlier one, or words whose token has another use."""
     normalizer = own_normalizer(tokenizer)
-    taught = words_with_rules(tokenizer)
-    seen = {normalized(normalizer, word): word for word in taught}
+    seen = {normalized(normalizer, word): word for word in words_with_rules(tokenizer)}
     found: dict[str, str] = {}
     for word, name in zip(words, _names(words, slash), strict=True):
         form = normalized(normalizer, word)
@@ -232,8 +221,6 @@ def _unclear(tokenizer: Any, words: Sequence[str], slash: bool) -> dict[str, str
             found[word] = f"{word!r} holds a control character; remove it"
         elif not form:
             found[word] = f"the model's tokenizer reads {word!r} as nothing at all; leave it out"
-        elif seen.get(form) in taught:
-            found[word] = f"the model has been taught {word!r} already; use `rarewords forget` first"
         elif form in seen:
             found[word] = f"{seen[form]!r} and {word!r} are the same word to this model's tokenizer; keep one"
         elif tokenizer.backend_tokenizer.token_to_id(name) is not None:
@@ -265,16 +252,15 @@ def _add_tokens(tokenizer: Any, words: Sequence[str], slash: bool) -> list[int]:
 
 
 @torch.no_grad()
-def _set_outputs(model: Any, vectors: WordVectors, tokens: list[int], predictable: bool) -> None:
+def _set_outputs(model: Any, rows: torch.Tensor, tokens: list[int], predictable: bool) -> None:
     """Output rows and biases of new words; rows are the input rows already where the two are tied."""
     output = model.get_output_embeddings()
-    if not tokens or output is None:
+    if output is None:
         return
     unspoken = model.can_generate() and not predictable
     if output.weight.data_ptr() != model.get_input_embeddings().weight.data_ptr():
-        values = torch.from_numpy(vectors.matrix).to(output.weight)
-        fits = output.weight.shape[1] == values.shape[1]
-        output.weight[tokens] = _least_probable(model, min(tokens)) if unspoken else values if fits else 0.0
+        own = rows.to(output.weight) if output.weight.shape[1] == rows.shape[1] else 0.0
+        output.weight[tokens] = _least_probable(model, min(tokens)) if unspoken else own
     if unspoken:  # a tied output row is the input row, so that generation itself must leave the words out
         settings = model.generation_config
         settings.suppress_tokens = sorted({*(settings.suppress_tokens or ()), *tokens})

@@ -223,7 +223,7 @@ def test_vectors(bench, data):
         file.write_bytes(content)
         out, model = ("--out", folder / "made"), ("--model", bench["model"])
         if data.draw(st.booleans()):
-            survives(folder, "inject", "--vectors", file, *out, *model, "--existing", "skip")
+            survives(folder, "inject", "--vectors", file, *out, *model)
         else:
             survives(folder, "wnlampro", "eval", "--vectors", file, "--data", bench["data.tsv"], *out, *model)
 

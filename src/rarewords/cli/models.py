@@ -35,19 +35,21 @@ def inject(
     out: Path,
     model: str = "default",
     predictable: bool = False,
-    existing: str = "refuse",
     slash: bool = False,
     as_json: bool = False,
 ) -> None:
     """Put word vectors into a model and save it as an ordinary Hugging Face folder.
 
     The folder loads with plain transformers. Text without the new words gives the same outputs as before.
+    Words that the model has as one token already are skipped.
     """
-    done = rarewords.inject_folder(
-        model, open_vectors(vectors), out, predictable=predictable, existing=existing, slash=slash
-    )
-    counts = f"{len(done.ids):,} words, {len(done.replaced)} replaced; {len(done.skipped)} skipped"
-    options.show(as_json, {"folder": str(out), **vars(done)}, f"{out}: {counts}")
+    done = rarewords.inject_folder(model, open_vectors(vectors), out, predictable=predictable, slash=slash)
+    line = f"{out}: {len(done.ids):,} words"
+    if done.skipped:
+        line += (
+            f"; skipped {len(done.skipped):,} that the model has already: {options.first_few(done.skipped)}"
+        )
+    options.show(as_json, {"folder": str(out), **vars(done)}, line)
 
 
 def words(folder: Path, as_json: bool = False) -> None:
@@ -84,12 +86,12 @@ def affected(
 
     Example: `rarewords affected --model taught documents.jsonl --id id`
     """
-    from rarewords.forget import affected_documents
+    from rarewords.forget import affected as affected_texts
+    from rarewords.forget import documents
 
-    found = affected_documents(model, texts or [], field=field, id_field=id_field)
+    found = affected_texts(model, documents(texts or [], field, id_field))
     if as_json:
-        options.show(True, [vars(one) for one in found])
+        options.show(True, [{**one._asdict(), "words": words} for one, words in found])
         return
-    for one in found:  # as they are found: there may be millions of documents
-        place = f"{one.file}:{one.number}" if one.id is None else one.id
-        typer.echo(f"{place}\t{', '.join(one.words)}")
+    for one, words in found:  # as they are found: there may be millions of documents
+        typer.echo(f"{one.id or f'{one.file}:{one.number}'}\t{', '.join(words)}")

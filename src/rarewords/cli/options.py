@@ -2,8 +2,10 @@
 
 import json
 import tomllib
+from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
@@ -88,3 +90,9 @@ def show(as_json: bool, value: Any, *lines: str) -> None:
     """Print a result: with ``--json`` the value, and nothing else on stdout; otherwise the lines."""
     for line in [json.dumps(value, indent=1, ensure_ascii=False)] if as_json else lines:
         typer.echo(line)
+
+
+def first_few(names: Collection[str], most: int = 10) -> str:
+    """Names for one line: ``a, b, c and 17 more``."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(islice(names, most)) + more

@@ -70,9 +70,8 @@ def teach(
     if as_json:
         options.show(True, {"folder": str(out), **done.as_json()})
     elif isinstance(done, Plan):
-        names = ", ".join(list(done.words)[:_SHOWN])
-        more = f" and {len(done.words) - _SHOWN:,} more" if len(done.words) > _SHOWN else ""
-        typer.echo(f"Would teach {done.model} {len(done.words):,} words: {names}{more}")
+        names = options.first_few(done.words)
+        typer.echo(f"Would teach {done.model} {len(done.words):,} words: {names}")
         _print_refused("Would not teach", done.refused)
         typer.echo("\n".join(done.lines()))
     else:
