@@ -29,7 +29,7 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def url(lm, place):
-    with Server(Study(lm, open_learner(lm)[0], place), port=0) as server:
+    with Server(Study(lm, open_learner(lm)[0], place), 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.url
         server.shutdown()

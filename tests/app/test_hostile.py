@@ -19,7 +19,7 @@ _BODY = json.dumps({"word": "blimpet", "sentences": ["We ate a blimpet."]}).enco
 @pytest.fixture
 def server(lm, monkeypatch):
     monkeypatch.setattr(server_module, "_SECONDS_TO_SEND", 1)
-    with Server(Study(lm, open_learner(lm)[0]), port=0) as running:
+    with Server(Study(lm, open_learner(lm)[0]), 0) as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
         yield running
         running.shutdown()

@@ -1,6 +1,6 @@
 """A small web server for one person on one machine.
 
-It answers on the loopback address only and checks the Host header, so that no web page can reach it through
+It answers on 127.0.0.1 only and checks the Host header, so that no web page can reach it through
 a name that points here. The size of a request, the time to send it and the number of questions that wait are
 limited; words are studied one at a time, in the order they were asked for. An error is reported in one
 sentence; its traceback goes to the server's log.
@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
-from ipaddress import ip_address
 from typing import Any
 
 from rarewords.app.study import Request, Study, samples
@@ -24,6 +23,7 @@ from rarewords.errors import InputError
 from rarewords.models import shown_name
 
 LOG = logging.getLogger("rarewords.serve")
+_HOST = "127.0.0.1"
 _MOST_BYTES = 64_000
 _SECONDS_TO_SEND = 15
 _MOST_WAITING = 16
@@ -56,10 +56,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, study: Study, *, host: str = "127.0.0.1", port: int = 8765) -> None:
-        if not _is_loopback(host):
-            raise InputError(f"{host} is not a loopback address; serve answers this machine only (127.0.0.1)")
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    def __init__(self, study: Study, port: int) -> None:
         self.study = study
         self.waiting = threading.BoundedSemaphore(_MOST_WAITING)
         self.turns = ThreadPoolExecutor(1)  # its queue keeps the order
@@ -70,11 +67,10 @@ class Server(ThreadingHTTPServer):
         start = json.dumps({"model": shown_name(study.lm.name), "samples": samples()}).encode()
         self.pages["/api/samples"] = (start, "application/json")
         try:
-            super().__init__((host, port), _Handler)
+            super().__init__((_HOST, port), _Handler)
         except OSError as error:
-            raise InputError(
-                f"port {port} cannot be used: {error.strerror}; choose another with --port"
-            ) from None
+            reason = f"port {port} cannot be used: {error.strerror}"
+            raise InputError(f"{reason}; choose another with --port") from None
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class's
         """Log a fault; a connection that broke off is none."""
@@ -89,8 +85,7 @@ class Server(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """Where the page is."""
-        host, port = self.server_address[:2]
-        return f"http://[{host!s}]:{port}/" if ":" in str(host) else f"http://{host!s}:{port}/"
+        return f"http://{_HOST}:{self.server_address[1]}/"
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -179,23 +174,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _check_host(self) -> None:
         """Accept names of this machine only: a web page could let its own name point here."""
-        host, port = self.server.server_address[:2]
-        names = {"127.0.0.1", "localhost", "[::1]", str(host)}
+        port = self.server.server_address[1]
+        names = {_HOST, "localhost"}
         allowed = names if port == 80 else {f"{name}:{port}" for name in names}  # browsers leave 80 out
         if self.headers.get("Host", "").lower() not in allowed:
-            raise _RefusedError(403, "open this page as http://127.0.0.1 or http://localhost")
+            raise _RefusedError(403, f"open this page as http://{_HOST} or http://localhost")
         origin = self.headers.get("Origin")
         if origin is not None and origin.lower().removeprefix("http://") not in allowed:
             raise _RefusedError(403, "requests must come from this page")
 
     def log_message(self, format: str, *arguments: Any) -> None:
         LOG.info(format, *arguments)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False

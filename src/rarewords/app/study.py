@@ -46,13 +46,12 @@ class Request:
     @classmethod
     def parse(cls, sent: Any) -> Self:
         """Check a request; whatever is wrong is an :class:`InputError` that a visitor can act on."""
-        if not isinstance(sent, dict):
-            raise InputError("send an object with a word and sentences")
-        word, sentences, question = sent.get("word"), sent.get("sentences"), sent.get("question", "")
-        if not isinstance(word, str) or not isinstance(question, str) or not isinstance(sentences, list):
-            raise InputError("send a word and a list of sentences")
-        if not all(isinstance(sentence, str) for sentence in sentences):
-            raise InputError("every sentence must be text")
+        asked: Any = sent if isinstance(sent, dict) else {}
+        word, sentences, question = asked.get("word"), asked.get("sentences"), asked.get("question", "")
+        if not isinstance(sentences, list) or not all(
+            isinstance(text, str) for text in (word, question, *sentences)
+        ):
+            raise InputError("send an object with a word and a list of sentences, all of them text")
         word, question = word.strip(), " ".join(question.split())
         lines = tuple(" ".join(sentence.split()) for sentence in sentences if sentence.strip())
         if not word or len(word) > LONGEST_WORD or not re.fullmatch(r"[^\W_]+(?:[-.'’][^\W_]+)*\.?", word):
@@ -144,31 +143,26 @@ class Study:
 
     def _patterns(self, word: str, request: Request) -> list[str]:
         patterns = []
-        if is_english(request.sentences):  # otherwise the nearest words say more than a wrong sentence
-            use = use_of(word, request.sentences, lower_case=self.lm.lower_case)
-            patterns = [with_article(QUESTIONS[use], word), f'"{WORD_SLOT}" refers to a _.']
-            patterns += [f"the {WORD_SLOT} and the _."]
-        question = request.question
-        if question:
-            own = re.sub(
-                rf"(?<!\w){re.escape(word)}(?!\w)", WORD_SLOT, question, count=1, flags=re.IGNORECASE
-            )
+        if request.question:
+            alone = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
+            own = alone.sub(WORD_SLOT, request.question, count=1)
             if WORD_SLOT not in own or len(BLANK.findall(own)) != 1:
                 raise InputError(f"your question needs the word “{word}” and one _ for the blank")
             if self.lm.tokens.mask_token in own or own.count(WORD_SLOT) > 1:
                 raise InputError("write the blank as _ and the word as itself")
-            patterns.insert(0, own)
+            patterns.append(own)
+        if is_english(request.sentences):  # otherwise the nearest words say more than a wrong sentence
+            use = use_of(word, request.sentences, lower_case=self.lm.lower_case)
+            patterns += [with_article(QUESTIONS[use], word), f'"{WORD_SLOT}" refers to a _.']
+            patterns += [f"the {WORD_SLOT} and the _."]
         return patterns
 
 
 def samples() -> list[dict[str, Any]]:
     """The words of the demo with some of their sentences."""
     folder = files("rarewords") / "assets" / "demo"
-    lines = [
-        line
-        for line in (folder / "text.txt").read_text("utf-8").splitlines()
-        if len(line) <= LONGEST_SENTENCE
-    ]
+    text = (folder / "text.txt").read_text("utf-8")
+    lines = [line for line in text.splitlines() if len(line) <= LONGEST_SENTENCE]
     found = {
         word: [line for line in lines if word in line.lower() and word in words_of(line)]
         for word in (folder / "words.txt").read_text("utf-8").split()

@@ -70,7 +70,6 @@ def serve(
     model: str = "default",
     learner: str | None = None,
     port: int = 8765,
-    host: str = "127.0.0.1",
     open_browser: bool = False,
     device: str = "auto",
 ) -> None:
@@ -87,7 +86,7 @@ def serve(
     study = Study(lm, open_learner(lm, learner)[0])
     study.answer(Request.parse(samples()[0]))  # the first answer is the slow one
     try:
-        with Server(study, host=host, port=port) as server:
+        with Server(study, port) as server:
             typer.echo(f"{server.url} (Ctrl-C ends it)")
             if open_browser:
                 typer.launch(server.url)
