@@ -51,7 +51,7 @@ class Task:
             "corpus build": (bench["large.txt"], *out, "--workers", 1),
             "corpus add": (self.out, bench["large.txt"], "--workers", 1),
             "ota": (*words, *out, *model, "--steps", 10),
-            "mimic train": (*corpus, *out, *model, "--without", "ota", "--settings", bench["longer.toml"]),
+            "mimic train": (*corpus, *out, *model, "--settings", bench["longer.toml"]),
             "teach": (*words, *corpus, *out, *model),
             "reproduce": ("methods", *corpus, *out, *model, *data, "--quick"),
         }

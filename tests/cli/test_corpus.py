@@ -105,7 +105,6 @@ def test_standard_input_several_files_and_adding(store, tmp_path):
         (["a.jsonl", "--out", "s", "--rule", "all"], "rule (--rule) must be english or any"),
         (["--text", "a.jsonl", "--out", "taken"], "choose another folder"),
         (["--text", "a.jsonl", "--out", "s", "--engine", "spark"], "no engine called 'spark'"),
-        (["--text", "a.jsonl", "--out", "s", "--model", "default", "--cased"], "--model decides"),
     ],
 )
 def test_mistakes_are_one_line_and_leave_nothing(tmp_path, monkeypatch, arguments, message):

@@ -17,7 +17,9 @@ def options(store, tmp_path):
 
 
 def test_it_trains_what_infer_can_use(options, store, tmp_path):
-    done = rarewords(*options, "--without", "ota", "--without", "attention", "--json")
+    with (tmp_path / "few.toml").open("a") as settings:
+        settings.write("attention = false\n")
+    done = rarewords(*options, "--json")
     found = json.loads(done.stdout)
     settings = found["settings"]
     assert (settings["attention"], settings["form"], settings["scale"], settings["seed"]) == (
@@ -39,18 +41,18 @@ def test_it_trains_what_infer_can_use(options, store, tmp_path):
 
 def test_a_training_interrupted_before_it_is_saved_is_not_repeated(options, tmp_path, monkeypatch):
     monkeypatch.setattr(AttentiveMimicking, "save_pretrained", _interrupt)
-    rarewords(*options, "--without", "ota", code=130)
+    rarewords(*options, code=130)
     (checkpoint,) = (tmp_path / ".mimic.work").glob("training-*.pt")
     trained = checkpoint.stat().st_mtime_ns
-    rarewords(*options, "--without", "ota", code=130)
+    rarewords(*options, code=130)
     assert checkpoint.stat().st_mtime_ns == trained
     monkeypatch.undo()
-    assert "trained, epoch 1" in rarewords(*options, "--without", "ota").stdout
+    assert "trained, epoch 1" in rarewords(*options).stdout
     assert not (tmp_path / ".mimic.work").exists()
 
 
 def test_a_seed_of_zero_wins_over_the_settings_file(options):
-    done = rarewords(*options, "--without", "ota", "--seed", 0, "--json")
+    done = rarewords(*options, "--seed", 0, "--json")
     assert json.loads(done.stdout)["settings"]["seed"] == 0
 
 
@@ -59,19 +61,15 @@ def _interrupt(*_, **__):
 
 
 def test_mistakes_are_named(options, store, tmp_path):
-    assert "give --targets" in refused(*options)
-    assert "--without ota ignores --targets" in refused(*options, "--without", "ota", "--targets", "x")
-    assert "not spelling" in refused(*options, "--without", "spelling")
-    assert "no mimic preset 'am+'" in refused(*options, "--without", "ota", "--preset", "am+")
-    assert "cannot both be off" in refused(
-        *options, "--without", "ota", "--without", "form", "--without", "context"
-    )
+    assert "no mimic preset 'am+'" in refused(*options, "--preset", "am+")
+    (tmp_path / "few.toml").write_text("form = false\ncontext = false\n")
+    assert "cannot both be off" in refused(*options)
     (tmp_path / "few.toml").write_text("colour = 1\n")
-    assert "unknown setting 'colour'" in refused(*options, "--without", "ota")
+    assert "unknown setting 'colour'" in refused(*options)
     (tmp_path / "few.toml").write_text("")
     (tmp_path / "mimic").mkdir()
     (tmp_path / "mimic" / "x").write_text("")
-    assert "exists and is not empty" in refused(*options, "--without", "ota")
+    assert "exists and is not empty" in refused(*options)
     infer = ["-q", "mimic", "infer", "--learner", tmp_path, "--words", tmp_path / "mimic" / "x"]
     (tmp_path / "mimic" / "x").write_text("kumquat\n")
     assert "is not a mimic model" in refused(*infer, "--corpus", store.path, "--out", tmp_path / "v")

@@ -61,7 +61,7 @@ class Bench:
         )
         fit = ("--corpus", self["store"], *small, "--min-count", 1, "--contexts", 1)
         rarewords("-q", "mimic", "fit", *fit, "--out", self["learner"])
-        train = ("--corpus", self["store"], "--without", "ota", "--settings", self["mimic.toml"], *small)
+        train = ("--corpus", self["store"], "--settings", self["mimic.toml"], *small)
         rarewords("-q", "mimic", "train", *train, "--out", self["mimic"])
         (folder / "data.tsv").write_text(_DATA)
         data = ("--data", self["data.tsv"])

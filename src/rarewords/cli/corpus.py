@@ -9,7 +9,6 @@ import typer
 import rarewords  # its names load Arrow and more when they are used
 from rarewords.cli import options
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.errors import InputError
 from rarewords.models import load_tokens
 
 app = typer.Typer(no_args_is_help=True, help="Counts and contexts of the words of a text.")
@@ -22,7 +21,6 @@ def build_command(
     text: list[str] | None = None,
     field: str = "text",
     model: str | None = None,
-    cased: bool | None = None,
     rule: str | None = None,
     contexts: int | None = None,
     min_count: int | None = None,
@@ -38,7 +36,7 @@ def build_command(
         settings,
         CorpusSettings,
         contexts=contexts,
-        lower_case=_lower_case(model, cased),
+        lower_case=None if model is None else load_tokens(model).lower_case,
         words=rule,
         min_count=min_count,
     )
@@ -91,14 +89,6 @@ def show_command(store: Path, word: str | None = None, contexts: int = 10, as_js
         lines.append(f"  {left}[{context.sentence[context.start : context.end]}]{right}")
     contexts_found = [context._asdict() for context in found]
     options.show(as_json, {"word": word, "count": count, "contexts": contexts_found}, *lines)
-
-
-def _lower_case(model: str | None, cased: bool | None) -> bool | None:
-    if model is not None and cased is not None:
-        raise InputError("--model decides about capitals; leave out --cased and --uncased, or --model")
-    if model is None:
-        return None if cased is None else not cased
-    return load_tokens(model).lower_case
 
 
 def _summary(store: Any) -> str:

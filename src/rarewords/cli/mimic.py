@@ -115,9 +115,6 @@ def _readings_beside(corpus: Path) -> Stages:
     return stages
 
 
-_PARTS = ("ota", "form", "context", "attention")
-
-
 @app.command()
 def train(
     corpus: Path,
@@ -125,7 +122,6 @@ def train(
     targets: Path | None = None,
     model: str = "default",
     preset: str = "am+context",
-    without: list[str] | None = None,
     epochs: int | None = None,
     settings: Path | None = None,
     seed: int | None = None,
@@ -136,19 +132,12 @@ def train(
 
     The model learns to predict the embedding of a word from its spelling and its contexts, from words with a
     count of at least 100. The embedding of a word of one piece is the model's own, that of a word of several
-    pieces comes from `--targets`. An interrupted training resumes with the same command.
+    pieces comes from `--targets`. `--settings` takes the fields of MimicSettings; `form`, `context` and
+    `attention` leave a part out if false. An interrupted training resumes with the same command.
 
     Example: `rarewords mimic train --corpus wiki.store --targets ota.safetensors --out mimic`
     """
-    left_out = set(without or ())
-    if left_out - set(_PARTS):
-        raise InputError(f"--without must be {', '.join(_PARTS)}, not {min(left_out - set(_PARTS))}")
-    if targets is None and "ota" not in left_out:
-        raise InputError("give --targets (made by rarewords ota), or --without ota to learn without them")
-    if targets is not None and "ota" in left_out:
-        raise InputError("--without ota ignores --targets; give one of them")
-    switches: dict[str, Any] = dict.fromkeys(left_out - {"ota"}, False)
-    values = options.settings_values(settings, MimicSettings, epochs=epochs, seed=seed, **switches)
+    values = options.settings_values(settings, MimicSettings, epochs=epochs, seed=seed)
     chosen = settings_of(preset, **values)
     require_free(out)
     store, vectors = rarewords.Store.open(corpus), None if targets is None else open_vectors(targets)
