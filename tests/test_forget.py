@@ -96,8 +96,8 @@ def _taught_small(folder, *, slash):
         {"learner": "none", "words": [{"word": word, "count": 1, "verdict": "better"}]}
         for word in ("kumquat", "salsify")
     )
-    report = {"teaching.json": json.dumps({**second, "earlier": [first]})}
-    save_folder(model, tokenizer, folder, base="small", card="# taught", more=report)
+    report = {**second, "earlier": [first]}
+    save_folder(model, tokenizer, folder, base="small", card="# taught", report=report)
     return folder
 
 

@@ -18,14 +18,13 @@ from rarewords.corpus.read import read_documents
 from rarewords.corpus.sources import find_sources
 from rarewords.errors import InputError
 from rarewords.files import read_json
-from rarewords.injection import inject, save_folder, unshare_bias
+from rarewords.injection import REPORT, inject, save_folder, unshare_bias
 from rarewords.models import load_pretrained, load_tokens, model_kind
 from rarewords.rules import own_normalizer, words_with_rules
 from rarewords.tokens import with_capital
 from rarewords.vectors import WordVectors
 
 K = TypeVar("K")
-REPORT = "teaching.json"
 _TEXTS_AT_ONCE = 1024
 
 
@@ -116,8 +115,7 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
         kind=kind,
         folder=folder,
     )
-    more = {REPORT: json.dumps(report, indent=1, ensure_ascii=False) + "\n"} if report else {}
-    save_folder(model, tokenizer, out, base=folder, card=card, more=more)
+    save_folder(model, tokenizer, out, base=folder, card=card, report=report)
     return list(left)
 
 

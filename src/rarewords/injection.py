@@ -7,6 +7,7 @@ output bias is far below that of the known words.
 """
 
 import copy
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ from rarewords.rules import (
 from rarewords.tokens import Tokens
 from rarewords.vectors import WordVectors
 
+REPORT = "teaching.json"
 # How far the output bias of a new word lies below the mean of the others: enough to keep it out of the first
 # hundred answers (measured in docs/results/teach.md), and little enough for training to go on from there.
 _BELOW = 20.0
@@ -87,8 +89,8 @@ def inject(
     new = [word for word in words if word not in held]
     if not new:
         raise InputError(
-            f"the model has a token for {words[0]!r} already ({len(words)} such words), so there is nothing "
-            "to inject; give words that it splits into pieces"
+            f"the model has a token for {words[0]!r} already, and for every other word given; "
+            "give words that it splits into pieces"
         )
     for reason in _unfit(tokenizer, new, slash).values():
         raise InputError(reason)
@@ -156,12 +158,12 @@ def save_folder(
     *,
     base: str | Path,
     card: str,
-    more: Mapping[str, str] | None = None,
+    report: Mapping[str, Any] | None = None,
 ) -> None:
     """Save model, tokenizer and card as an ordinary Hugging Face folder, whole or not at all.
 
     :param base: the model it was made from; a sentence-transformers folder keeps its other modules.
-    :param more: further text files by name.
+    :param report: what ``teach`` did.
     """
     with whole_folder(out) as folder:
         inner = folder
@@ -171,8 +173,10 @@ def save_folder(
             inner = folder / transformer_folder(base).relative_to(base)
         model.save_pretrained(inner)
         save_tokenizer(tokenizer, inner)
-        for name, text in {"README.md": card, **(more or {})}.items():
-            (folder / name).write_text(text, "utf-8")
+        (folder / "README.md").write_text(card, "utf-8")
+        if report:
+            text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
+            (folder / REPORT).write_text(text, "utf-8")
 
 
 def _held(tokenizer: Any, words: Sequence[str], slash: bool) -> list[str]:

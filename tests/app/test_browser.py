@@ -2,6 +2,7 @@
 
 import shutil
 import threading
+from contextlib import chdir
 
 import pytest
 from transformers import AutoTokenizer
@@ -29,7 +30,7 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def url(lm, place):
-    with Server(Study(lm, open_learner(lm)[0], place), 0) as server:
+    with chdir(place), Server(Study(lm, open_learner(lm)[0]), 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.url
         server.shutdown()

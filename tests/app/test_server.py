@@ -73,15 +73,17 @@ def test_an_answer_holds_before_and_after_shares_weights_and_neighbours(server):
     assert len(answer["neighbours"]) == 10
 
 
-def test_the_verdict_is_that_of_teaching_and_the_folder_is_saved_under_a_free_name(study, tmp_path):
+def test_the_verdict_is_that_of_teaching_and_the_folder_is_saved_under_a_free_name(
+    study, tmp_path, monkeypatch
+):
     request = Request.parse({"word": "blimpet", "sentences": SENTENCES})
     found = study.judge(request)
     assert found["verdict"] in ("better", "unclear", "worse")
     assert "held-out gain" in found["reason"]
     one = study.judge(Request.parse({"word": "blimpet", "sentences": SENTENCES[:1]}))
     assert (one["verdict"], one["reason"]) == ("not judged", "type at least two sentences")
-    other = Study(study.lm, study.learner, tmp_path)
-    assert [other.save(request)["folder"] for _ in range(2)] == ["taught-blimpet", "taught-blimpet-1"]
+    monkeypatch.chdir(tmp_path)
+    assert [study.save(request)["folder"] for _ in range(2)] == ["taught-blimpet", "taught-blimpet-1"]
     taught = LanguageModel.from_pretrained(tmp_path / "taught-blimpet-1")
     assert len(taught.tokenizer) == len(study.lm.tokenizer) + 1
 

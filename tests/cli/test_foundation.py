@@ -159,7 +159,9 @@ def test_mistakes_are_one_line_and_exit_code_2(tmp_path):
     (tmp_path / "twice.txt").write_text(f"kumquat {row}\nkumquat {row}\n")
     assert "given twice" in refused("inject", "--vectors", tmp_path / "twice.txt", "--out", out)
     (tmp_path / "known.txt").write_text(f"world {row}\n")
-    assert "already holds 'world'" in refused("inject", "--vectors", tmp_path / "known.txt", "--out", out)
+    assert "has a token for 'world' already" in refused(
+        "inject", "--vectors", tmp_path / "known.txt", "--out", out
+    )
     assert not out.exists()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 

@@ -17,7 +17,8 @@ def test_a_part_by_itself_writes_its_report(store, tmp_path, monkeypatch):
     assert "report.html: " in done.stdout
     assert "Probing with pieces" in done.stderr
     text = (out / "report.md").read_text("utf-8")
-    assert "rarewords reproduce heatmap --model default --corpus store --out out --quick" in text
+    same = "--seeds=1 --seed=0 --corpus=store --out=out --data=default --quick"
+    assert f"rarewords reproduce heatmap --model=default {same}" in text
     assert str(tmp_path) not in text  # a report is read elsewhere
     settings = json.loads((out / "settings.json").read_text())
     assert settings["settings"]["name"] == "small"
@@ -32,7 +33,7 @@ def test_a_part_by_itself_writes_its_report(store, tmp_path, monkeypatch):
     monkeypatch.setattr(run, "loaded", lambda *_, **__: run.bundled())  # as if it came from the hub
     rarewords("-q", "reproduce", "report", "--model", "someone/bert", *options)
     text = (out / "report.md").read_text("utf-8")
-    assert "rarewords reproduce all --model someone/bert --corpus store --out out --quick" in text
+    assert f"rarewords reproduce all --model=someone/bert {same}" in text
 
 
 def test_mistakes_are_one_line(store, tmp_path):

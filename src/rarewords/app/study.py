@@ -29,7 +29,6 @@ from rarewords.vectors import WordVectors
 MOST_SENTENCES = 24
 LONGEST_SENTENCE = 600
 LONGEST_WORD = 40
-LONGEST_QUESTION = 200
 _ANSWERS = 6
 _NEIGHBOURS = 10
 _SAMPLE_SENTENCES = 8
@@ -54,7 +53,7 @@ class Request:
             raise InputError("send an object with a word and a list of sentences, all of them text")
         word, question = word.strip(), " ".join(question.split())
         lines = tuple(" ".join(sentence.split()) for sentence in sentences if sentence.strip())
-        if not word or len(word) > LONGEST_WORD or not re.fullmatch(r"[^\W_]+(?:[-.'’][^\W_]+)*\.?", word):
+        if len(word) > LONGEST_WORD or not re.fullmatch(r"[^\W_]+(?:[-.'’][^\W_]+)*\.?", word):
             raise InputError(f"type one word of at most {LONGEST_WORD} letters")
         if re.search("[\ud800-\udfff]", "".join([question, *lines])):
             raise InputError("the text holds half of a character; type it again")
@@ -62,23 +61,18 @@ class Request:
             raise InputError("type at least one sentence with the word in it, one per line")
         if len(lines) > MOST_SENTENCES:
             raise InputError(f"{len(lines)} sentences are too many; type at most {MOST_SENTENCES}")
-        long = next((number for number, line in enumerate(lines, 1) if len(line) > LONGEST_SENTENCE), None)
-        if long is not None:
-            raise InputError(f"sentence {long} is longer than {LONGEST_SENTENCE} characters; shorten it")
-        if len(question) > LONGEST_QUESTION:
-            raise InputError(f"the question is longer than {LONGEST_QUESTION} characters; shorten it")
+        texts = {f"sentence {number}": line for number, line in enumerate(lines, 1)}
+        for name, text in {**texts, "the question": question}.items():
+            if len(text) > LONGEST_SENTENCE:
+                raise InputError(f"{name} is longer than {LONGEST_SENTENCE} characters; shorten it")
         return cls(word, lines, question)
 
 
 class Study:
-    """A model and a learner that answer one request at a time; the server sees to the turns.
+    """A model and a learner that answer one request at a time; the server sees to the turns."""
 
-    :param place: where :meth:`save` puts folders.
-    """
-
-    def __init__(self, lm: LanguageModel, learner: Learner, place: Path | None = None) -> None:
+    def __init__(self, lm: LanguageModel, learner: Learner) -> None:
         self.lm, self.learner, self.settings = lm, learner, TeachSettings()
-        self.place = place or Path.cwd()
         self._known = KnownWords.of(lm)
 
     def answer(self, request: Request) -> dict[str, Any]:
@@ -125,11 +119,11 @@ class Study:
         return {"word": word, "verdict": one.verdict, "reason": reason}
 
     def save(self, request: Request) -> dict[str, Any]:
-        """Save the model with the word as an ordinary Hugging Face folder, under a name that is free."""
+        """Save the model with the word as a Hugging Face folder in this folder, under a name that is free."""
         word, slash = self._checked(request), self.settings.slash
         vector = self.learner.infer(word, request.sentences).vector
-        names = (f"taught-{word}" + (f"-{number}" if number else "") for number in count())
-        out = self.place / next(name for name in names if not (self.place / name).exists())
+        places = (Path.cwd() / (f"taught-{word}" + (f"-{number}" if number else "")) for number in count())
+        out = next(place for place in places if not place.exists())
         inject_folder(self.lm.name, WordVectors([word], vector[None]), out, slash=slash)
         return {"word": word, "folder": out.name, "place": str(out)}
 

@@ -47,19 +47,18 @@ def demo(out: Path | None = None, as_json: bool = False) -> None:
         if entry.relation == "hypernym"
     }
     step = -(-len(words) // _SHOWN)
-    learned = {one.word: one for one in [*taught.words, *taught.worse]}
-    kept = {one.word for one in taught.words}
     typer.echo(f"\na … is a kind of _      (* right by WordNet; 1 word in {step}, by the alphabet)\n")
     typer.echo(f"{'word':<13}{'before':<31}after")
-    for word in sorted(learned)[::step]:
-        one, known = learned[word], right.get(word, set())
+    for one in sorted([*taught.words, *taught.worse], key=lambda one: one.word)[::step]:
+        known = right.get(one.word, set())
         then, now = (
             ", ".join(f"{name}*" if name in known else name for name in answers[:_ANSWERS])
             for answers in (one.before, one.after)
         )
-        typer.echo(f"{word:<13}{then:<31}{now if word in kept else 'left alone'}")
+        typer.echo(f"{one.word:<13}{then:<31}{'left alone' if one.verdict == 'worse' else now}")
     typer.echo(
-        f"\n{len(kept)} words taught, {len(words) - len(kept)} left alone because no gain is expected.\n"
+        f"\n{len(taught.words)} words taught, {len(words) - len(taught.words)} left alone because no gain is "
+        "expected.\n"
         f"Mean reciprocal rank of a right answer, all {len(words)} words: "
         f"{before.mrr:.3f} before, {after.mrr:.3f} after."
     )

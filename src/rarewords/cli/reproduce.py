@@ -43,19 +43,13 @@ def reproduce(
     settings = replace(size, seed=seed, seeds=size.seeds if seeds is None else seeds)
     store, dataset = rarewords.Store.open(corpus), Dataset.load(data)
     ready = open_vectors(targets) if targets is not None else None
-    # The command is shown in the report, which is read elsewhere: files by their names, defaults left out.
-    shown = {
-        "model": Path(model).absolute().name if Path(model).is_dir() else model,
-        "corpus": corpus.absolute().name,
-        "out": out.absolute().name,
-        "targets": targets and targets.name,
-        "data": None if data == "default" else Path(data).name,
-        "seeds": seeds and str(seeds),
-        "seed": str(seed) if seed else None,
-    }
-    given = [word for name, value in shown.items() if value for word in (f"--{name}", value)]
-    repeated = ["all"] if asked == ["report"] else asked
-    given += ["--quick"] if quick else []
+    # The command is shown in the report, which is read elsewhere: files by their names.
+    named = Path(model).absolute().name if Path(model).is_dir() else model
+    files = {"corpus": corpus, "out": out, "targets": targets, "data": Path(data)}
+    shown = ["all"] if asked == ["report"] else asked
+    shown = [*shown, f"--model={named}", f"--seeds={settings.seeds}", f"--seed={seed}"]
+    shown += [f"--{name}={path.absolute().name}" for name, path in files.items() if path]
+    shown += ["--quick"] if quick else []
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     with options.engine_or_none("local", workers) as engine:
         done = run(
@@ -66,7 +60,7 @@ def reproduce(
             settings=settings,
             dataset=dataset,
             targets=ready,
-            command=shlex.join(["rarewords", "reproduce", *repeated, *given]),
+            command=shlex.join(["rarewords", "reproduce", *shown]),
             engine=engine,
         )
     claims = [{"verdict": claim.verdict, **to_json(claim)} for claim in done.claims]

@@ -1,6 +1,5 @@
 """The main job: text in, a model that knows its words out."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from rarewords.corpus.sources import find_sources, spool
 from rarewords.corpus.store import Store
 from rarewords.errors import HopelessError, InputError
 from rarewords.files import from_json
-from rarewords.forget import REPORT, forget_everything, read_report, taught_tokens
+from rarewords.forget import forget_everything, read_report, taught_tokens
 from rarewords.injection import inject, require_injectable, save_folder, unfit_words
 from rarewords.lm import LanguageModel
 from rarewords.models import DEFAULT_MODEL, load_pretrained, model_kind, shown_name
@@ -192,5 +191,4 @@ def save_taught(lm: LanguageModel, vectors: WordVectors, taught: Taught) -> None
     ids = taught_tokens(language_model, tokenizer)
     card = teaching_card(replace(taught, words=(*known, *taught.words)), vectors, ids, base=lm.name)
     report = {**taught.as_json(), "earlier": earlier}
-    more = {REPORT: json.dumps(report, indent=1, ensure_ascii=False) + "\n"}
-    save_folder(language_model, tokenizer, taught.folder, base=lm.name, card=card, more=more)
+    save_folder(language_model, tokenizer, taught.folder, base=lm.name, card=card, report=report)
