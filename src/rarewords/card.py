@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from importlib.resources import files
 from pathlib import Path
 
@@ -20,14 +20,14 @@ def model_card(
     words: Iterable[str],
     *,
     predictable: bool,
-    slash: bool | None,
+    slash: Set[bool],
     kind: Kind,
     folder: str | Path,
 ) -> str:
     """The card: what the folder is, which words it was taught with which settings, and how to load it.
 
     :param base: the name of the base model, not its path.
-    :param slash: how words are read: as pieces and vector, as the vector alone, or (None) some each way.
+    :param slash: whether words are read as pieces and vector; both if some are and some are not.
     :param folder: the base model's own; licence, language and base model of its card are passed on.
     """
     words, about = sorted(words), CARD[kind]
@@ -36,15 +36,13 @@ def model_card(
     if "base_model:" not in inherited and "/" in base:  # a name on the hub
         inherited += f"base_model: {base}\n"
     text: str = CARD["text"].format(
-        library=about["library"],
-        task=about["task"],
+        **about,
         inherited=inherited,
         base=base,
         number=len(words),
         noun="word" if len(words) == 1 else "words",
-        read=CARD["read"][{True: "behind", False: "alone", None: "mixed"}[slash]],
-        unsaid=about["predictable" if predictable else "unsaid"],
-        loading=about["loading"],
+        read=CARD["read"]["mixed" if len(slash) > 1 else "behind" if True in slash else "alone"],
+        answered=about["predictable" if predictable else "unsaid"],
         words=", ".join(words[:_WORDS_SHOWN]) + rest,
         settings=json.dumps(vectors.settings, indent=1, sort_keys=True),
     )

@@ -105,13 +105,12 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
         layer[now] = rows
     for one in (report, *report.get("earlier", ())):
         one["words"] = [word for word in one.get("words", ()) if word["word"] not in gone]
-    read = {slash for slash, _ in ways.values()}
     card = model_card(
         report.get("model", Path(folder).resolve().name),
         vectors,
         left,
         predictable=report.get("settings", {}).get("predictable", False),
-        slash=None if len(read) > 1 else True in read,
+        slash={slash for slash, _ in ways.values()},
         kind=kind,
         folder=folder,
     )

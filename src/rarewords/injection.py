@@ -62,12 +62,7 @@ class Injection:
 
 
 def inject(
-    model: Any,
-    tokenizer: Any,
-    vectors: WordVectors,
-    *,
-    predictable: bool = False,
-    slash: bool = False,
+    model: Any, tokenizer: Any, vectors: WordVectors, *, predictable: bool = False, slash: bool = False
 ) -> Injection:
     """Put vectors into a Hugging Face masked LM and its tokenizer, both changed in place.
 
@@ -106,7 +101,8 @@ def inject(
     rows = torch.from_numpy(vectors.subset(new).matrix)
     weight.data[tokens] = rows.to(weight)
     _set_outputs(model, rows, tokens, predictable)
-    return Injection(dict(zip(new, tokens, strict=True)), tuple(held))
+    skipped = tuple(word for word in words if word in held)
+    return Injection(dict(zip(new, tokens, strict=True)), skipped)
 
 
 def inject_folder(
@@ -121,10 +117,11 @@ def inject_folder(
 
     :param model: ``default``, a folder or a hub name.
     """
-    kind, way = model_kind(model), {"predictable": predictable, "slash": slash}
+    kind = model_kind(model)
     language_model, tokenizer = load_pretrained(model, kind)
-    injection = inject(language_model, tokenizer, vectors, **way)
-    card = model_card(shown_name(model), vectors, injection.ids, kind=kind, folder=model, **way)
+    injection = inject(language_model, tokenizer, vectors, predictable=predictable, slash=slash)
+    name, words = shown_name(model), injection.ids
+    card = model_card(name, vectors, words, predictable=predictable, slash={slash}, kind=kind, folder=model)
     save_folder(language_model, tokenizer, out, base=model, card=card)
     return injection
 
@@ -179,7 +176,7 @@ def save_folder(
             (folder / REPORT).write_text(text, "utf-8")
 
 
-def _held(tokenizer: Any, words: Sequence[str], slash: bool) -> list[str]:
+def _held(tokenizer: Any, words: Sequence[str], slash: bool) -> set[str]:
     """The words that have a token already, of the vocabulary or taught."""
     tokens, normalizer = Tokens(tokenizer), own_normalizer(tokenizer)
     taught = {normalized(normalizer, word) for word in words_with_rules(tokenizer)}
@@ -187,7 +184,7 @@ def _held(tokenizer: Any, words: Sequence[str], slash: bool) -> list[str]:
     if not slash:
         pieces = zip(words, tokens.pieces_of(words), strict=True)
         held |= {word for word, own in pieces if len(own) == 1 and not tokens.has_unknown(own)}
-    return [word for word in words if word in held]
+    return held
 
 
 def _unfit(tokenizer: Any, words: Sequence[str], slash: bool) -> dict[str, str]:

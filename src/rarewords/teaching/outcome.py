@@ -161,13 +161,12 @@ def teaching_card(
     taught: Taught, vectors: WordVectors, ids: Mapping[str, int], *, base: str | Path = ""
 ) -> str:
     """The README.md of the folder; ``base`` is the model's own folder, whose card may give a licence."""
-    beside = len(taught.replaced) < len(taught.words)
     card = model_card(
         taught.model,
         vectors,
         ids,
         predictable=taught.settings.predictable,
-        slash=None if beside and taught.replaced else beside,
+        slash={one.word not in taught.replaced for one in taught.words},
         kind=taught.kind,
         folder=base,
     )
