@@ -126,12 +126,8 @@ def _unsaid(model: Any) -> set[int]:
 def _layers(model: Any) -> list[torch.Tensor]:
     """The parameters that have a row for every token."""
     output = model.get_output_embeddings()
-    found = [
-        model.get_input_embeddings().weight,
-        getattr(output, "weight", None),
-        getattr(output, "bias", None),
-    ]
-    return [layer for layer in found if layer is not None]
+    outputs = (getattr(output, name, None) for name in ("weight", "bias"))
+    return [model.get_input_embeddings().weight, *(layer for layer in outputs if layer is not None)]
 
 
 def _words_of(tokens: Iterable[str], known: Container[str]) -> dict[str, str]:

@@ -128,8 +128,9 @@ def inject_folder(
 
 def require_injectable(model: Any, *, predictable: bool = False) -> None:
     """Refuse a model whose answers new words could not be kept out of."""
-    answers = model.get_output_embeddings() is not None and not model.can_generate()
-    if answers and not predictable and _output_bias(model) is None:
+    output = model.get_output_embeddings()
+    answers = output is not None and not model.can_generate()
+    if answers and not predictable and getattr(output, "bias", None) is None:
         raise InputError(
             f"{type(model).__name__} has no output bias, so new words cannot be kept out of its answers; "
             "use predictable=True (inject --predictable, or predictable = true in --settings of teach)"
@@ -139,13 +140,10 @@ def require_injectable(model: Any, *, predictable: bool = False) -> None:
 def unfit_words(tokenizer: Any, words: Sequence[str], *, slash: bool = False) -> dict[str, str]:
     """The words that cannot get one token each, with the reason; the others can be injected together."""
     refused: dict[str, str] = {}
-    while True:
-        # One word's token can get in the way of another's, so the rest is checked again.
-        left = [word for word in words if word not in refused]
-        found = _unfit(tokenizer, left, slash)
-        if not found:
-            return refused
+    # One word's token can get in the way of another's, so the rest is checked again.
+    while found := _unfit(tokenizer, [word for word in words if word not in refused], slash):
         refused |= found
+    return refused
 
 
 def save_folder(
@@ -265,7 +263,7 @@ def _set_outputs(model: Any, rows: torch.Tensor, tokens: list[int], predictable:
     if unspoken:  # a tied output row is the input row, so that generation itself must leave the words out
         settings = model.generation_config
         settings.suppress_tokens = sorted({*(settings.suppress_tokens or ()), *tokens})
-    bias = _output_bias(model)
+    bias = getattr(output, "bias", None)
     if bias is not None:
         old = torch.ones(len(bias), dtype=torch.bool)
         old[tokens] = False
@@ -296,10 +294,5 @@ def unshare_bias(model: Any) -> None:
         return
     for module in model.modules():
         if isinstance(getattr(module, "bias", None), torch.nn.Parameter) and output in module.children():
-            module.bias = torch.nn.Parameter(
-                output.bias.detach().clone(), requires_grad=output.bias.requires_grad
-            )
-
-
-def _output_bias(model: Any) -> torch.Tensor | None:
-    return getattr(model.get_output_embeddings(), "bias", None)
+            own = output.bias.detach().clone()
+            module.bias = torch.nn.Parameter(own, requires_grad=output.bias.requires_grad)

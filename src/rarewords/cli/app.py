@@ -56,15 +56,10 @@ def _common(
     progress.enable(not quiet)
 
 
-app.command()(teach)
-app.command()(scan)
-app.add_typer(corpus.app, name="corpus")
-app.add_typer(mimic.app, name="mimic")
-for command in (ask, inject, words, forget, affected, demo, serve):
+for command in (teach, scan, ask, inject, words, forget, affected, demo, serve, ota, reproduce):
     app.command()(command)
-app.add_typer(wnlampro.app, name="wnlampro")
-app.command()(ota)
-app.command()(reproduce)
+for name, group in (("corpus", corpus), ("mimic", mimic), ("wnlampro", wnlampro)):
+    app.add_typer(group.app, name=name)
 options.describe(app)
 
 

@@ -32,18 +32,12 @@ def build_command(
 
     Example: `rarewords corpus build wiki/*.txt --out wiki.store`
     """
-    wanted = options.read_settings(
-        settings,
-        CorpusSettings,
-        contexts=contexts,
-        lower_case=None if model is None else load_tokens(model).lower_case,
-        words=rule,
-        min_count=min_count,
-    )
+    lower_case = None if model is None else load_tokens(model).lower_case
+    changes = {"contexts": contexts, "lower_case": lower_case, "words": rule, "min_count": min_count}
+    wanted = options.read_settings(settings, CorpusSettings, **changes)
     given = options.all_texts(texts, text)
-    typer.echo(
-        _summary(rarewords.build_store(given, out, wanted, field=field, workers=workers, engine=engine))
-    )
+    store = rarewords.build_store(given, out, wanted, field=field, workers=workers, engine=engine)
+    typer.echo(_summary(store))
 
 
 @app.command("add")
@@ -84,11 +78,10 @@ def show_command(store: Path, word: str | None = None, contexts: int = 10, as_js
         return
     found, count = opened.contexts(word, contexts), opened.count(word)
     lines = [f"{word}: {count:,} times"]
-    for context in found:
-        left, right = context.sentence[: context.start], context.sentence[context.end :]
-        lines.append(f"  {left}[{context.sentence[context.start : context.end]}]{right}")
-    contexts_found = [context._asdict() for context in found]
-    options.show(as_json, {"word": word, "count": count, "contexts": contexts_found}, *lines)
+    for text, start, end in found:
+        lines.append(f"  {text[:start]}[{text[start:end]}]{text[end:]}")
+    shown = {"word": word, "count": count, "contexts": [one._asdict() for one in found]}
+    options.show(as_json, shown, *lines)
 
 
 def _summary(store: Any) -> str:

@@ -41,11 +41,8 @@ def demo(out: Path | None = None, as_json: bool = False) -> None:
     if as_json:
         options.show(True, {**taught.as_json(), "mrr": {"before": before.mrr, "after": after.mrr}})
         return
-    right = {
-        entry.word.text: {one.text for one in entry.targets}
-        for entry in asked
-        if entry.relation == "hypernym"
-    }
+    kinds = [entry for entry in asked if entry.relation == "hypernym"]
+    right = {entry.word.text: {one.text for one in entry.targets} for entry in kinds}
     step = -(-len(words) // _SHOWN)
     typer.echo(f"\na … is a kind of _      (* right by WordNet; 1 word in {step}, by the alphabet)\n")
     typer.echo(f"{'word':<13}{'before':<31}after")
@@ -56,12 +53,9 @@ def demo(out: Path | None = None, as_json: bool = False) -> None:
             for answers in (one.before, one.after)
         )
         typer.echo(f"{one.word:<13}{then:<31}{'left alone' if one.verdict == 'worse' else now}")
-    typer.echo(
-        f"\n{len(taught.words)} words taught, {len(words) - len(taught.words)} left alone because no gain is "
-        "expected.\n"
-        f"Mean reciprocal rank of a right answer, all {len(words)} words: "
-        f"{before.mrr:.3f} before, {after.mrr:.3f} after."
-    )
+    number, mrr = len(taught.words), f"{before.mrr:.3f} before, {after.mrr:.3f} after"
+    typer.echo(f"\n{number} words taught, {len(words) - number} left alone because no gain is expected.")
+    typer.echo(f"Mean reciprocal rank of a right answer, all {len(words)} words: {mrr}.")
     typer.echo("\nNow your own text:  rarewords teach FILES --out FOLDER")
 
 

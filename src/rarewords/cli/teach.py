@@ -17,7 +17,6 @@ from rarewords.vectors import read_words
 
 if TYPE_CHECKING:
     from rarewords.teaching.outcome import Taught
-    from rarewords.teaching.plan import Plan
 
 _SHOWN, _ON_SCREEN = 10, 20
 

@@ -19,11 +19,8 @@ from rarewords.probe.result import ProbeResult
 from rarewords.stages import work_beside
 from rarewords.vectors import open_vectors, read_words
 
-app = typer.Typer(
-    help="Measure what a model understands of words, by how often they occur.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-)
+_HELP = "Measure what a model understands of words, by how often they occur."
+app = typer.Typer(no_args_is_help=True, help=_HELP)
 
 
 @app.command()
