@@ -51,9 +51,10 @@ def test_a_training_interrupted_before_it_is_saved_is_not_repeated(options, tmp_
     assert not (tmp_path / ".mimic.work").exists()
 
 
-def test_a_seed_of_zero_wins_over_the_settings_file(options):
-    done = rarewords(*options, "--seed", 0, "--json")
+def test_a_seed_of_zero_wins_over_the_settings_file_and_a_training_without_targets_says_so(options):
+    done = rarewords(*options[1:], "--seed", 0, "--json")  # not quiet
     assert json.loads(done.stdout)["settings"]["seed"] == 0
+    assert "No --targets: learning from words of one piece only" in done.stderr.splitlines()
 
 
 def _interrupt(*_, **__):

@@ -141,8 +141,9 @@ def train(
     chosen = settings_of(preset, **values)
     require_free(out)
     store, vectors = rarewords.Store.open(corpus), None if targets is None else open_vectors(targets)
+    if vectors is None:
+        progress.message("No --targets: learning from words of one piece only")
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
-
     with work_beside(out) as stages:
         fitted = rarewords.AttentiveMimicking.fit(
             lm,
