@@ -195,7 +195,8 @@ def test_a_report_can_be_written_from_results_alone(done, lm, store, settings, t
     folder, found = done
     shutil.copytree(folder / "results", tmp_path / "moved" / "results")  # without the stages
     left = tmp_path / "moved" / "results" / ".main.json.abcdefgh.part"  # by a run that was killed
-    left.touch()
+    left.mkdir()
+    (left / "main.json").write_text("half")
     os.utime(left, (0, 0))
     again = reproduce(lm, store, tmp_path / "moved", parts=["report"], settings=settings)
     assert to_json(again.parts) == to_json(found.parts)

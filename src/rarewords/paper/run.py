@@ -1,6 +1,7 @@
 """The reproduction from end to end: run the parts asked for, and write the report."""
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -124,4 +125,4 @@ def _remove_left(out: Path, began: float) -> None:
         for path in folder.glob(".*.part"):
             with suppress(OSError):
                 if path.stat().st_mtime < began:
-                    path.unlink()
+                    shutil.rmtree(path)
