@@ -161,9 +161,10 @@ def distill(
     start: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Vectors of words of the same number of pieces, each compared in its own text. *Shape:* (words, dim)"""
-    frame = SentenceFrame.around_words(lm, texts, pieces)
+    approximator = Approximator(lm, settings)
+    approximator.objective.frame = SentenceFrame.around_words(lm, texts, pieces)
     batch = Batch(torch.tensor(pieces, device=lm.device), torch.arange(len(pieces), device=lm.device))
-    return Approximator(lm, settings, frame).solve(batch, start=start)
+    return approximator.solve(batch, start=start)
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,8 @@ def test_the_search_in_sentences_comes_nearer_to_the_pieces():
     pieces, text = lm.pieces("kumquat"), " ".join(SENTENCES["kumquat"])
     settings = OtaSettings(steps=60)
     found = distill(lm, [pieces], [text], settings)[0]
-    objective = Objective(lm, settings, SentenceFrame.around_words(lm, [text], [pieces]))
+    objective = Objective(lm, settings)
+    objective.frame = SentenceFrame.around_words(lm, [text], [pieces])
     batch = Batch(torch.tensor([pieces]), torch.tensor([0]))
 
     def distance(vector):

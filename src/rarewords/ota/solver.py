@@ -16,7 +16,7 @@ from rarewords.engine import in_threads
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.models import cache_folder
-from rarewords.ota.contexts import FREQUENT, Frame
+from rarewords.ota.contexts import FREQUENT
 from rarewords.ota.objective import Batch, Objective, baseline
 from rarewords.ota.settings import OtaSettings
 from rarewords.progress import progress
@@ -33,19 +33,17 @@ Watch = Callable[[int, Tensor], None]
 class Approximator:
     """One-token approximation on one model: objective, start and search as the settings ask for.
 
-    :param frame: instead of the settings' own.
     :param curvature: the result of :func:`kept_curvature`, if it is at hand. *Shape:* (dim, dim)
     """
 
     lm: LanguageModel
     settings: OtaSettings
-    frame: Frame | None = None
     curvature: np.ndarray | None = None
 
     @cached_property
     def objective(self) -> Objective:
         """What the search minimises."""
-        return Objective(self.lm, self.settings, self.frame)
+        return Objective(self.lm, self.settings)
 
     @cached_property
     def inverse(self) -> Tensor:
