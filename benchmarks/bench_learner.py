@@ -19,6 +19,7 @@ import torch
 
 from rarewords import LanguageModel, Store, WordLearner
 from rarewords.mimic.masked import find_word
+from rarewords.teaching.learners import open_learner
 
 INVENTED = Path(__file__).parent.parent / "tests" / "data" / "invented"
 SENTENCES = 10
@@ -32,7 +33,7 @@ def main() -> None:
     parser.add_argument("--learner", type=Path, help="a folder made by `rarewords mimic fit`")
     asked = parser.parse_args()
     lm = LanguageModel.from_pretrained(asked.model)
-    learner = WordLearner.for_model(lm, asked.learner)
+    learner, _ = open_learner(lm, asked.learner)
     reading_only = learner.with_settings(spelling=0.0)  # as the plain one does
     tasks = invented()[: asked.words]
     learner.infer(*tasks[0])  # the first call prepares what later ones use

@@ -75,12 +75,12 @@ def test_passes_are_contexts_and_two_for_each_neighbour_of_those_held_out():
 
 def test_fitting_is_planned_by_the_words_there_are(store, tmp_path, monkeypatch):
     monkeypatch.setattr("rarewords.teaching.plan._FITTED_WORDS", 24)
-    plan = plan_fitting(store.path, "default", contexts=1, min_count=20)
-    assert plan.words > 100
-    assert plan.seconds == {"loading": 1, "reading": plan.words / 24}  # 24 were read, in a second
+    plan, words = plan_fitting(store.path, "default", contexts=1, min_count=20)
+    assert words > 100
+    assert plan.seconds == {"loading": 1, "reading": words / 24}  # 24 were read, in a second
     asked = ["mimic", "fit", "--corpus", store.path, "--out", tmp_path / "learner", "--plan", "--contexts", 1]
     shown = rarewords("-q", *asked, "--min-count", 20).stdout
-    assert shown.startswith(f"Would fit gte-mlm on {plan.words:,} words, 1 contexts each\n")
+    assert shown.startswith(f"Would fit gte-mlm on {words:,} words, 1 contexts each\n")
     assert "in all, about" in shown
     assert "known words occur at least 100000 times" in refused(*asked, "--min-count", 100_000)
     assert not list(tmp_path.iterdir())

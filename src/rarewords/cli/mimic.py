@@ -10,7 +10,7 @@ import rarewords  # its names load torch when they are used, which takes seconds
 from rarewords import progress
 from rarewords.cli import options
 from rarewords.errors import InputError
-from rarewords.mimic.settings import LearnerSettings, MimicSettings, bundled_mimic, is_learner
+from rarewords.mimic.settings import LearnerSettings, MimicSettings, is_learner
 from rarewords.mimic.settings import preset as settings_of
 from rarewords.stages import Stages, require_free, work_beside
 from rarewords.vectors import open_vectors, read_words
@@ -44,9 +44,10 @@ def fit(
     if plan:
         from rarewords.teaching.plan import plan_fitting
 
-        found = plan_fitting(corpus, model, contexts=contexts, min_count=min_count, seed=seed, device=device)
-        line = f"Would fit {found.model} on {found.words:,} words, {found.contexts} contexts each"
-        options.show(as_json, found.as_json(), line, *found.lines())
+        found, words = plan_fitting(corpus, model, contexts=contexts, min_count=min_count, device=device)
+        line = f"Would fit {found.model} on {words:,} words, {contexts} contexts each"
+        about = {**found.as_json(), "words": words, "contexts": contexts}
+        options.show(as_json, about, line, *found.lines())
         return
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     learner = rarewords.WordLearner.fit(
@@ -90,15 +91,16 @@ def infer(
         raise InputError("--settings, --workers and --engine have no effect on attentive mimicking")
     changes = options.settings_values(settings, LearnerSettings)
     asked, store = read_words(words), rarewords.Store.open(corpus)
+
+    from rarewords.teaching.learners import open_learner  # loads torch; mistakes need not wait for it
+
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
-    if attentive:
-        folder = bundled_mimic(lm.fingerprint) if learner == "am" else Path(str(learner))
-        mimic = rarewords.AttentiveMimicking.from_pretrained(folder, lm)
-        done = mimic.infer_words(asked, store, contexts=contexts)
+    opened, _ = open_learner(lm, learner)
+    if isinstance(opened, rarewords.AttentiveMimicking):
+        done = opened.infer_words(asked, store, contexts=contexts)
     else:
-        reader = rarewords.WordLearner.for_model(lm, learner).with_settings(**changes)
         with options.engine_or_none(engine, workers) as runner:
-            stages = _readings_beside(corpus) if cache else None
+            stages, reader = _readings_beside(corpus) if cache else None, opened.with_settings(**changes)
             done = reader.infer_words(asked, store, contexts=contexts, stages=stages, engine=runner)
     options.save_vectors(out, done.vectors, done.refused)
     rows = zip(done.vectors.words, done.context_share.tolist(), done.contexts.tolist(), strict=True)

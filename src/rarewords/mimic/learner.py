@@ -66,9 +66,9 @@ class WordLearner:
     fitted: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def for_model(cls, lm: LanguageModel, folder: str | Path | None = None) -> Self:
-        """The best learner for a model: a folder's, the bundled one if it fits, or one without a matrix."""
-        folder = folder or bundled_learner(lm.fingerprint)
+    def for_model(cls, lm: LanguageModel) -> Self:
+        """The best learner without fitting one: the bundled one if it fits, or one without a matrix."""
+        folder = bundled_learner(lm.fingerprint)
         return cls(lm) if folder is None else cls.from_pretrained(folder, lm)
 
     @classmethod

@@ -58,29 +58,24 @@ class Plan(Timetable):
     refused: dict[str, str]
 
 
-@dataclass(frozen=True)
-class FitPlan(Timetable):
-    """How many words a learner would be fitted on, with how many contexts each, and how long it takes."""
-
-    words: int
-    contexts: int
-
-
 def plan_fitting(
-    corpus: Path, model: str, *, contexts: int, min_count: int, seed: int = 0, device: str = "auto"
-) -> FitPlan:
-    """Fit on a few words and time them; nothing is kept. The arguments are those of ``mimic fit``."""
+    corpus: Path, model: str, *, contexts: int, min_count: int, device: str = "auto"
+) -> tuple[Timetable, int]:
+    """Fit on a few words and time them; nothing is kept. The arguments are those of ``mimic fit``.
+
+    :return: also the number of words that a learner would be fitted on.
+    """
     stages = Stages(Path())
     with stages.timed("loading"):
         store, lm = Store.open(corpus), LanguageModel.from_pretrained(model, device=device)
     with stages.timed("reading"):
         fitted = WordLearner.fit(
-            lm, store, words=_FITTED_WORDS, contexts=contexts, min_count=min_count, seed=seed
+            lm, store, words=_FITTED_WORDS, contexts=contexts, min_count=min_count
         ).fitted
     words = min(len(usable_words(lm, store, min_count, ())), MOST_WORDS)
     took = {title: cost.seconds for title, cost in stages.costs.items()}
     took["reading"] *= words / fitted["words"]
-    return FitPlan(shown_name(lm.name), took, words, contexts)
+    return Timetable(shown_name(lm.name), took), words
 
 
 def plan_teaching(
