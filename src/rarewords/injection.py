@@ -72,14 +72,10 @@ def inject(
     :param slash: keep each word's pieces and put its token behind them, ``ku ##m ##qua ##t / <kumquat>``,
         instead of turning the word into one token.
     """
-    words, dim = vectors.words, model.get_input_embeddings().weight.shape[1]
+    words = vectors.words
     if not words:
         raise InputError("there are no vectors to inject")
-    if vectors.dim != dim:
-        raise InputError(
-            f"the vectors have size {vectors.dim}, but the model takes size {dim}; "
-            "they were made for another model"
-        )
+    vectors.require_dim(model.get_input_embeddings().weight.shape[1])
     held = _held(tokenizer, words, slash)
     new = [word for word in words if word not in held]
     if not new:

@@ -57,6 +57,12 @@ class WordVectors:
         """The size of a vector."""
         return int(self.matrix.shape[1])
 
+    def require_dim(self, dim: int) -> None:
+        """Refuse vectors that do not have the size of a model's embeddings."""
+        if self.dim != dim:
+            reason = f"the vectors have size {self.dim}, but the model takes size {dim}"
+            raise InputError(f"{reason}; they were made for another model")
+
     @cached_property
     def key(self) -> str:
         """Sixteen hexadecimal digits that stand for the words and their vectors."""

@@ -113,7 +113,7 @@ def test_mistakes_are_one_line(run, tmp_path):
     settings.write_text("depth = 50\n")
     out = ["--out", tmp_path / "r.json"]
     for arguments, reason in [
-        (["eval", "--vectors", vectors, *out], "takes vectors of size"),
+        (["eval", "--vectors", vectors, *out], "but the model takes size"),
         (["eval", "--vectors", tmp_path / "none.txt", *out], "none.txt does not exist"),
         (["eval", "--data", bad, *out], "bad.tsv, line 1"),
         (["eval", "--settings", settings, *out], "depth must be at least 100"),

@@ -231,8 +231,7 @@ def check_made_for(lm: LanguageModel, vectors: WordVectors | None) -> None:
     """Refuse vectors that were made for another language model."""
     if vectors is None:
         return
-    if vectors.dim != lm.dim:
-        raise InputError(f"the targets have size {vectors.dim}, the embeddings of {lm.name} {lm.dim}")
+    vectors.require_dim(lm.dim)
     if vectors.settings.get("fingerprint", lm.fingerprint) != lm.fingerprint:
         raise InputError(
             f"the targets were made for another model than {lm.name}; make them with rarewords ota"

@@ -137,6 +137,7 @@ def _replacements(
         }
     if vectors is None:
         return {}
+    vectors.require_dim(lm.dim)
     found = {word: vectors[word] for word in words if word in vectors}
     if not found:
         raise InputError("none of the keywords has a vector; make vectors for the words of the data set")
