@@ -71,14 +71,8 @@ def _key(lm: LanguageModel, depth: int, asked: Sequence[Asked]) -> str:
         (one.query.pattern, one.query.word, one.query.vector is not None, one.query.slash, one.targets)
         for one in asked
     ]
-    return key_of(
-        lm.fingerprint,
-        vocabulary,
-        str(lm.dtype),
-        depth,
-        queries,
-        hashlib.sha256(vectors.tobytes()).hexdigest(),
-    )
+    digest = hashlib.sha256(vectors.tobytes()).hexdigest()
+    return key_of(lm.fingerprint, vocabulary, str(lm.dtype), depth, queries, digest)
 
 
 def _answers(lm: LanguageModel, depth: int, asked: Sequence[Asked]) -> np.ndarray:
