@@ -37,7 +37,8 @@ MEGABYTES = 20
 def chosen(text: Path, place: Path, lm: LanguageModel, settings: TeachSettings) -> list[Split]:
     """The words that `teach` would choose, with their sentences."""
     store = build_store([text], place / "store", CorpusSettings(lower_case=lm.lower_case))
-    return split_words(store, choose_words(store, lm.tokens, settings).counts, settings)
+    found = list(choose_words(store, lm.tokens, settings).counts.items())[: settings.top]
+    return split_words(store, dict(found), settings)
 
 
 def trained_rows(base: str, splits: list[Split], start: WordVectors, out: Path) -> None:

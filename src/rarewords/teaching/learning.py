@@ -33,7 +33,6 @@ from rarewords.teaching.splits import Split
 from rarewords.teaching.target import judge_on_target
 from rarewords.vectors import WordVectors
 
-LOOKED_AT = 3  # words looked at for each that is wanted
 READ_WELL = "the model reads it well in pieces"
 NOTHING = "its contexts say nothing about it and it resembles no known word"
 _CONTEXTS, _CONTEXTS_OF_A_LOOK = 8, 4

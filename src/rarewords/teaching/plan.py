@@ -17,7 +17,7 @@ from rarewords.models import shown_name
 from rarewords.progress import duration
 from rarewords.stages import Stages
 from rarewords.teaching.learners import fitting_passes, learner_for
-from rarewords.teaching.learning import LOOKED_AT, approaches, learn
+from rarewords.teaching.learning import approaches, learn
 from rarewords.teaching.scan import choose_words
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import split_words
@@ -91,7 +91,7 @@ def plan_teaching(
             learner, _ = learner_for(lm, task.learner, task.reader)
         with stages.timed("corpus"):
             store = task.open_store(lm, stages)
-        found = choose_words(store, lm.tokens, settings, task.words, times=LOOKED_AT)
+        found = choose_words(store, lm.tokens, settings, task.words)
         chosen = dict(list(found.counts.items())[: settings.top if searched else None])
         splits = split_words(store, chosen, settings)
         timed = splits[:: max(1, len(splits) // _TIMED_WORDS)][:_TIMED_WORDS]

@@ -31,6 +31,7 @@ from rarewords.tokens import Tokens
 _NO_WORDS = "the text holds no words; check the files, or use --rule any if it is not written in letters a-z"
 _WORDS_AT_ONCE, _CHECKED_AT_ONCE = 4096, 512
 _CONTEXTS = 16  # kept per word for a scan
+_LOOKED_AT = 3  # words looked at for each that is wanted
 _FEWEST_PHRASES = 4  # occurrences below which two words may stand together by chance
 _COMPONENT = re.compile(r"[^.\-]+")
 
@@ -189,17 +190,12 @@ class ChosenWords:
 
 
 def choose_words(
-    store: Store,
-    tokens: Tokens,
-    settings: TeachSettings,
-    listed: Sequence[str] | None = None,
-    *,
-    times: int = 1,
+    store: Store, tokens: Tokens, settings: TeachSettings, listed: Sequence[str] | None = None
 ) -> ChosenWords:
     """Choose among the words of a text; it is an error if there is nothing to teach.
 
-    :param listed: the user's own list; without it the text is searched for words worth teaching.
-    :param times: find this many times ``settings.top`` words, to choose among.
+    :param listed: the user's own list; without it the text is searched for words worth teaching, three times
+        as many as ``settings.top``, to look at them more closely.
     """
     known = _counts(store)
     refused: dict[str, str] = {}
@@ -208,7 +204,7 @@ def choose_words(
         asked = {word: count for word, count in known.items() if count >= settings.min_count}
         missing = missing_words(asked, tokens)
         losing = [word for word in missing if word.lost > 0]
-        worth, passed_over = worth_teaching(store, losing, tokens, times * settings.top)
+        worth, passed_over = worth_teaching(store, losing, tokens, _LOOKED_AT * settings.top)
         wanted = {word.word: word.count for word in worth}
     else:
         plain = [" ".join(word.split()) for word in listed]

@@ -20,7 +20,7 @@ from rarewords.progress import message
 from rarewords.stages import Stages, key_of, require_free, work_beside
 from rarewords.teaching.judge import probe_words
 from rarewords.teaching.learners import learner_for
-from rarewords.teaching.learning import LOOKED_AT, NOTHING, learn, those_that_gain
+from rarewords.teaching.learning import NOTHING, learn, those_that_gain
 from rarewords.teaching.outcome import Learned, Taught, teaching_card
 from rarewords.teaching.phrases import on_one_line, with_capitals
 from rarewords.teaching.scan import choose_words
@@ -66,7 +66,7 @@ def teach(
     given = None if learner is None else learner_for(lm, learner, reader)
     with work_beside(task.out, keep=keep_work) as stages:
         store = task.open_store(lm, stages)
-        chosen = choose_words(store, lm.tokens, settings, words, times=LOOKED_AT)
+        chosen = choose_words(store, lm.tokens, settings, words)
         maker, learner_name = given or learner_for(lm, None, reader, store)
         if words is None:
             chosen = those_that_gain(maker, store, chosen, settings, stages)
