@@ -13,12 +13,12 @@ from typing import Annotated, Any
 import typer
 
 from rarewords import __version__, progress
-from rarewords.cli import corpus, mimic, options, wnlampro
+from rarewords.cli import corpus, options, paper, vectors
 from rarewords.cli.demo import demo, serve
 from rarewords.cli.models import affected, ask, forget, inject, words
-from rarewords.cli.ota import ota
-from rarewords.cli.reproduce import reproduce
+from rarewords.cli.paper import reproduce
 from rarewords.cli.teach import scan, teach
+from rarewords.cli.vectors import ota
 from rarewords.errors import InputError
 from rarewords.files import explain_os_error
 from rarewords.settings import LARGEST_NUMBER
@@ -58,7 +58,7 @@ def _common(
 
 for command in (teach, scan, ask, inject, words, forget, affected, demo, serve, ota, reproduce):
     app.command()(command)
-for name, group in (("corpus", corpus), ("mimic", mimic), ("wnlampro", wnlampro)):
+for name, group in (("corpus", corpus), ("mimic", vectors), ("wnlampro", paper)):
     app.add_typer(group.app, name=name)
 options.describe(app)
 
