@@ -26,10 +26,7 @@ _TOKENS_PER_BATCH = 16384  # on a GPU: enough to keep it busy, whatever its memo
 
 @dataclass(frozen=True)
 class Approximation:
-    """The vectors of many words.
-
-    :param refused: words without a vector, and why.
-    """
+    """The vectors of many words; ``refused``: words without a vector, and why."""
 
     vectors: WordVectors
     refused: dict[str, str]

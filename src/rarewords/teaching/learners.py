@@ -104,7 +104,7 @@ class TransportedLearner:
         """Vectors in the target's space. *Shape:* (n, reader's dim) -> (n, target's dim)"""
         centred = torch.from_numpy(vectors).float() - self.known.mean.cpu()
         moved = (centred @ self.matrix).to(self.target.mean)
-        return self.target.at(moved, 1.0).cpu().numpy()
+        return self.target.at(moved).cpu().numpy()
 
     def _spelled(self, word: str, sentence: str) -> str:
         """The sentence, in small letters if only so a cased reader finds the word of an uncased model."""
