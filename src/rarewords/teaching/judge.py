@@ -8,8 +8,6 @@ pieces and its vector. Of the words that change at all, that share of those with
 the better. For words that WNLaMPro covers, the ranks of its targets are compared as well.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

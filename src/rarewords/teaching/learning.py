@@ -6,8 +6,6 @@ the word would gain anything. The labelled words of ``benchmarks/judge.py`` do n
 approach below .05, and gain most above .2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial

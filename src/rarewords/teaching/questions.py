@@ -21,8 +21,6 @@ To judge a word, the model is asked a few plain questions. The answers to each, 
 from the mean embedding somewhere; where they point is compared with the word's vector.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

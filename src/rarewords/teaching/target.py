@@ -13,8 +13,6 @@ A word that was listed is taught if its gain is a standard error above that. Wor
 two, and encoders are not taught such words at all.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
