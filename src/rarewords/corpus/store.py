@@ -233,8 +233,7 @@ class Store:
 
     @cached_property
     def _hashes(self) -> Hash:
-        hashes: Hash = self.words["hash"].to_numpy()
-        return hashes
+        return self.words["hash"].to_numpy()
 
     @cached_property
     def _unpack(self) -> Callable[[bytes], bytes]:

@@ -135,8 +135,7 @@ def entry_pattern(rule: str, lower_case: bool) -> re.Pattern[str]:
 
 def _points(text: str) -> Points:
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    known: Points = np.minimum(points, np.uint32(ch.TABLE_SIZE - 1))
-    return known
+    return np.minimum(points, np.uint32(ch.TABLE_SIZE - 1))
 
 
 def _clean(text: str) -> tuple[str, Points, Kinds]:

@@ -61,8 +61,7 @@ class KnownWords:
     def directions(self, vectors: Tensor) -> Tensor:
         """Unit vectors from the mean towards each vector; zero for the mean itself. *Shape:* (n, dim)"""
         centred = vectors.to(self.mean.device, torch.float32) - self.mean
-        unit: Tensor = centred / centred.norm(dim=1, keepdim=True).clamp_min(1e-9)
-        return unit
+        return centred / centred.norm(dim=1, keepdim=True).clamp_min(1e-9)
 
     def nearest(self, vectors: Tensor, count: int) -> tuple[Tensor, Tensor]:
         """The token ids of the known words nearest to each vector, seen from the mean, and their cosines.
@@ -76,8 +75,7 @@ class KnownWords:
     def at(self, directions: Tensor, scale: float = 1.0) -> Tensor:
         """Vectors in these directions, at ``scale`` times the spread from the mean. *Shape:* (n, dim)"""
         lengths = directions.norm(dim=1, keepdim=True).clamp_min(1e-9)
-        vectors: Tensor = self.mean + directions / lengths * (scale * self.spread)
-        return vectors
+        return self.mean + directions / lengths * (scale * self.spread)
 
 
 def read(lm: LanguageModel, known: KnownWords, contexts: MaskedContexts, reading: str = "masked") -> Tensor:

@@ -100,8 +100,7 @@ class Part(ABC):
 
     def said(self, name: str, **values: Any) -> str:
         """One of the part's texts in ``report.toml``, with its numbers."""
-        text: str = TEXTS[self.name][name]
-        return text.format(self=self, **values)
+        return TEXTS[self.name][name].format(self=self, **values)
 
     def picture(self) -> str:
         """The part's figure with its caption."""
