@@ -25,9 +25,9 @@ from beyond_combinations import COMBINATIONS
 from rarewords import LanguageModel, Store, WordVectors, progress
 from rarewords.mimic.learner import WordLearner
 from rarewords.mimic.masked import MaskedContexts, contexts_of_words
+from rarewords.mimic.ngrams import Spelling
 from rarewords.mimic.readings import KnownWords, pool, read
 from rarewords.mimic.settings import LearnerSettings
-from rarewords.mimic.spelling import Spelling
 from rarewords.paper.experiment import tf32
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate

@@ -19,7 +19,7 @@ import torch
 from rarewords import LanguageModel, WordLearner, progress
 from rarewords.corpus.store import Store
 from rarewords.files import write_json
-from rarewords.mimic.spelling import Spelling
+from rarewords.mimic.ngrams import Spelling
 from rarewords.probe.dataset import Dataset, band_of
 from rarewords.probe.result import ProbeResult
 

@@ -9,8 +9,8 @@ import torch
 
 from rarewords import InputError, LanguageModel, Query, WordLearner, WordVectors
 from rarewords.mimic.evidence import ridge
+from rarewords.mimic.ngrams import Spelling
 from rarewords.mimic.settings import LearnerSettings
-from rarewords.mimic.spelling import Spelling
 from rarewords.ota.approximate import approximate, condense
 from rarewords.ota.settings import OtaSettings
 from rarewords.stages import Stages

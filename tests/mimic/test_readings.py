@@ -11,8 +11,8 @@ import torch
 
 from rarewords import InputError, LanguageModel, Query
 from rarewords.mimic.masked import contexts_of_sentences, contexts_of_words, find_word
+from rarewords.mimic.ngrams import Spelling
 from rarewords.mimic.readings import KnownWords, pool, read, shares
-from rarewords.mimic.spelling import Spelling
 from tests.architectures import ARCHITECTURES, small_model
 
 SENTENCES = [

@@ -4,7 +4,7 @@ There are three kinds of evidence, each a direction from the mean embedding:
 
 * the **reading** of the contexts (:mod:`rarewords.mimic.readings`), moved by one matrix A. A is fitted on
   known words, which must not be expected in their own contexts, so that it brings readings to embeddings;
-* the **spelling** (:mod:`rarewords.mimic.spelling`), which counts more the more a word resembles a known one;
+* the **spelling** (:mod:`rarewords.mimic.ngrams`), which counts more the more a word resembles a known one;
 * the **pieces**, for a word without contexts, by one-token approximation.
 
 Their weighted sum, at the usual distance from the mean, is the vector. It can be *condensed*: one-token
@@ -32,9 +32,9 @@ from rarewords.files import understood, whole_folder, write_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.evidence import Inferred, InferredWords, ridge
 from rarewords.mimic.masked import contexts_of_sentences
+from rarewords.mimic.ngrams import Spelling
 from rarewords.mimic.readings import KnownWords, pool, read, read_store, shares
 from rarewords.mimic.settings import LEARNER_FORMAT, LearnerSettings, bundled_learner, read_config
-from rarewords.mimic.spelling import Spelling
 from rarewords.ota.approximate import approximate, condense
 from rarewords.stages import Stages, key_of
 from rarewords.vectors import WordVectors
