@@ -95,7 +95,7 @@ def _keywords(lm: LanguageModel, store: Store, dataset: Dataset, chosen: argpars
     names, counts = store.counts(chosen.min_count)
     frequent = dict(zip(names, counts.tolist(), strict=True))
     entries = [entry for entry in dataset if entry.relation != "corruption"]
-    keywords = sorted({entry.word.text for entry in entries if band_of(entry.count) in chosen.frequency})
+    keywords = sorted({entry.word.text for entry in entries if band_of(entry.word.count) in chosen.frequency})
     keywords = [word for word in keywords if word in frequent and len(lm.pieces(word)) > 1]
     step = max(1, len(keywords) // chosen.limit)
     return keywords[::step][: chosen.limit]

@@ -41,7 +41,7 @@ def main() -> None:
         for kind in ("pieces", "single-0", "slash")
     }
     entries = list(Dataset.load())
-    chosen = np.array([e.subset == "dev" and band_of(e.count) == asked.band for e in entries])
+    chosen = np.array([e.subset == "dev" and band_of(e.word.count) == asked.band for e in entries])
     change = found["single-0"].reciprocal - found["pieces"].reciprocal
     worse = np.flatnonzero(chosen & (change < 0))
     picked = np.random.default_rng(0).choice(worse, min(asked.entries, len(worse)), replace=False)
@@ -69,7 +69,7 @@ def main() -> None:
             "word": entry.word.text,
             "pieces": lm.tokens.piece_strings(lm.pieces(entry.word.text)),
             "relation": entry.relation,
-            "count": entry.count,
+            "count": entry.word.count,
             "targets": [target.text for target in entry.targets][:8],
             "ranks": {kind: int(result.rank[at]) for kind, result in found.items()},
             "loss": round(float(-change[at]), 4),

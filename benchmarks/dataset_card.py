@@ -45,7 +45,7 @@ def sizes_beside_the_papers(dataset: Dataset) -> str:
     """Entries and mean targets by relation and frequency, beside the paper's."""
     targets: dict[tuple[str, str], list[int]] = {}
     for entry in dataset:
-        targets.setdefault((entry.relation, band_of(entry.count)), []).append(len(entry.targets))
+        targets.setdefault((entry.relation, band_of(entry.word.count)), []).append(len(entry.targets))
     rows = []
     for relation in RELATIONS:
         for number, band in enumerate(BANDS):
@@ -79,7 +79,7 @@ def examples_table(dataset: Dataset) -> str:
                 [
                     word,
                     relation_title(relation),
-                    f"{entry.count:,}" if entry else "no entry",
+                    f"{entry.word.count:,}" if entry else "no entry",
                     ", ".join(present) or "–",
                     ", ".join(missing) + (f" (has: {', '.join(texts[:3])})" if texts else "")
                     if missing

@@ -128,7 +128,7 @@ def keywords(lm: LanguageModel, count: dict[str, int], subset: str) -> dict[str,
 
 def in_turn(entries: dict[str, list[Entry]]) -> list[str]:
     """Rare, medium and frequent words in turn."""
-    groups = [[word for word in entries if band_of(entries[word][0].count) == name] for name in BANDS]
+    groups = [[word for word in entries if band_of(entries[word][0].word.count) == name] for name in BANDS]
     longest = max(map(len, groups))
     return [group[at] for at in range(longest) for group in groups if at < len(group)]
 
@@ -151,7 +151,7 @@ def labelled(
         signs = one.judgement.signs if one.judgement else None
         assert signs is not None
         assert one.judgement is not None
-        band = band_of(entries[one.word][0].count)
+        band = band_of(entries[one.word][0].word.count)
         line = {
             "word": one.word,
             "band": band,

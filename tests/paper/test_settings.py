@@ -46,8 +46,8 @@ def test_sizes_that_make_no_sense_are_refused():
 def test_a_sample_has_entries_of_every_cell():
     whole = Dataset.load()
     found = sample_dataset(whole, QUICK)
-    cells = Counter((entry.subset, entry.relation, band_of(entry.count)) for entry in found)
-    everything = Counter((entry.subset, entry.relation, band_of(entry.count)) for entry in whole)
+    cells = Counter((entry.subset, entry.relation, band_of(entry.word.count)) for entry in found)
+    everything = Counter((entry.subset, entry.relation, band_of(entry.word.count)) for entry in whole)
     assert cells == {cell: min(number, QUICK.cell_entries) for cell, number in everything.items()}
     assert set(found) < set(whole)
     assert sample_dataset(whole, QUICK).digest == found.digest

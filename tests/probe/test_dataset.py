@@ -130,7 +130,7 @@ def test_keywords_that_contain_a_target(bundled):
 
 
 def test_shipped_data_set_has_the_papers_shape(bundled):
-    sizes = Counter((e.relation, band_of(e.count)) for e in bundled)
+    sizes = Counter((e.relation, band_of(e.word.count)) for e in bundled)
     paper = {
         ("hypernym", "rare"): 1191,
         ("hypernym", "medium"): 1785,

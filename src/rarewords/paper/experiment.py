@@ -172,7 +172,7 @@ class Experiment:
         kept = size.contexts or self.store.settings.contexts
         contexts: dict[str, list[int]] = {band: [] for band in BANDS}
         for entry in self.dataset:
-            contexts[band_of(entry.count)].append(min(kept, int(counts.get(entry.word.text, 0))))
+            contexts[band_of(entry.word.count)].append(min(kept, int(counts.get(entry.word.text, 0))))
         return {
             "model": shown_name(lm.name),
             "architecture": type(lm.model).__name__,

@@ -105,7 +105,7 @@ def sample_dataset(dataset: Dataset, settings: ReproduceSettings) -> Dataset:
         return dataset
     cells: dict[tuple[str, str, str], list[Entry]] = defaultdict(list)
     for entry in dataset:
-        cells[entry.subset, entry.relation, band_of(entry.count)].append(entry)
+        cells[entry.subset, entry.relation, band_of(entry.word.count)].append(entry)
     kept = [one for cell in cells.values() for one in sample(cell, settings.cell_entries, settings.seed)]
     return Dataset(tuple(kept), f"a sample of {len(kept)} of {dataset.name}")
 

@@ -76,11 +76,6 @@ class Entry:
         if len(self.id.split()) != 1:
             raise ValueError(f"the ID must be one word, not {self.id!r}")
 
-    @property
-    def count(self) -> int:
-        """How often the keyword occurs in the corpus."""
-        return self.word.count
-
     def __str__(self) -> str:
         return "\t".join([self.id, self.subset, str(self.word), self.relation, *map(str, self.targets)])
 

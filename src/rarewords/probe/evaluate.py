@@ -105,7 +105,7 @@ def evaluate(
         rank=rank,
         hits3=hits3,
         hits10=hits10,
-        count=np.array([entry.count for entry in entries]),
+        count=np.array([entry.word.count for entry in entries]),
         answers=list(map(partial(_best_answers, lm.tokens), questions, answered, found)) if answers else (),
     )
 

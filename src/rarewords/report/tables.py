@@ -84,7 +84,7 @@ def sizes_table(dataset: Dataset) -> str:
     """Entries and mean number of targets by relation and frequency."""
     targets: dict[tuple[str, str], list[int]] = {}
     for entry in dataset:
-        targets.setdefault((entry.relation, band_of(entry.count)), []).append(len(entry.targets))
+        targets.setdefault((entry.relation, band_of(entry.word.count)), []).append(len(entry.targets))
     rows = [
         [relation_title(relation), band, f"{len(found):,}", f"{fmean(found):.1f}"]
         for relation in RELATIONS

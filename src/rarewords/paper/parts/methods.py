@@ -36,7 +36,7 @@ class MethodsPart(Part):
 
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
-        found = {band_of(entry.count) for entry in experiment.dataset}
+        found = {band_of(entry.word.count) for entry in experiment.dataset}
         if missing := [band for band in BANDS if band not in found]:
             raise InputError(f"the data set has no {missing[0]} words; use one with words of every frequency")
         results = [experiment.probe("OTA", vectors=experiment.approximations), experiment.pieces]
