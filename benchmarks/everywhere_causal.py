@@ -308,7 +308,13 @@ def _next(lm: LanguageModel, before: str, word: str, vector: np.ndarray | None, 
         lm.tokenizer(text, add_special_tokens=False)["input_ids"] for text in (before, " is a kind of")
     )
     pieces = lm.pieces(word)
-    shown = pieces if vector is None else [*pieces, *lm.tokens.slash, pieces[-1]] if slash else pieces[-1:]
+    shown = (
+        pieces
+        if vector is None
+        else [*pieces, *lm.tokens.behind_a_word("/"), pieces[-1]]
+        if slash
+        else pieces[-1:]
+    )
     ids = torch.tensor([[*start, *left, *shown, *right]], device=lm.device)
     if vector is None:
         inputs = lm.embed(ids)

@@ -73,7 +73,7 @@ def test_a_vector_replaces_all_pieces_and_slash_keeps_them(model):
     pieces = model._encode([Query(PATTERNS[0], "kumquat")])[0]
     n = len(model.pieces("kumquat"))
     assert len(pieces.ids) - len(plain.ids) == n - 1
-    assert len(slash.ids) - len(pieces.ids) == 1 + len(model.tokens.slash)
+    assert len(slash.ids) - len(pieces.ids) == 1 + len(model.tokens.behind_a_word("/"))
     for one in (plain, slash, pieces):
         assert one.ids.count(model.tokenizer.mask_token_id) == 1
     assert [one.ids[one.slot] for one in (plain, slash)] == [model.pieces("kumquat")[-1]] * 2

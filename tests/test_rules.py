@@ -64,7 +64,7 @@ def test_every_architecture_reads_pieces_and_vector(architecture, words, tmp_pat
     for word, token in zip(words, ids, strict=True):
         np.testing.assert_array_equal(after.embeddings[token].numpy(), vectors[word])
         plain, both = (lm.tokenizer(f"a {word}", add_special_tokens=False) for lm in (before, after))
-        assert both["input_ids"] == [*plain["input_ids"], *before.tokens.slash, token]
+        assert both["input_ids"] == [*plain["input_ids"], *before.tokens.behind_a_word("/"), token]
     # The folder answers as a query does that is given the vector.
     for pattern in ("a <W> is a kind of _ .", "_ is the <W> of them .", "the ( <W> ) has a _ ."):
         folder = after.fill([Query(pattern, word) for word in words], top_k=10)
@@ -117,7 +117,13 @@ def test_the_token_stands_behind_the_word_wherever_it_is(taught, data):
     )
     plain = [before.tokenizer(part, add_special_tokens=False)["input_ids"] for part in (left, word, right)]
     found = tokenizer(left + shape(word) + right, add_special_tokens=False, return_offsets_mapping=True)
-    assert found["input_ids"] == [*plain[0], *plain[1], *before.tokens.slash, ids[word], *plain[2]]
+    assert found["input_ids"] == [
+        *plain[0],
+        *plain[1],
+        *before.tokens.behind_a_word("/"),
+        ids[word],
+        *plain[2],
+    ]
     # The pieces keep their places in the text; the slash and the token point to the word's last letter.
     own = found["offset_mapping"][len(plain[0]) : len(plain[0]) + len(plain[1]) + 2]
     end = len(left) + len(word)

@@ -299,7 +299,7 @@ class LanguageModel:
     def _encode(self, queries: Sequence[Query]) -> list[InputRow]:
         if not queries:
             return []
-        rows = []
+        rows, slash = [], self.tokens.behind_a_word("/")
         encoded = self.tokens.encode_blanks([q.pattern for q in queries], [q.word for q in queries])
         for query, (ids, start, end) in zip(queries, encoded, strict=True):
             slot = 0
@@ -311,7 +311,7 @@ class LanguageModel:
                         f"the vector for {query.word!r} has shape {tuple(query.vector.shape)}, "
                         f"but {self.name} takes vectors of size {self.dim}"
                     )
-                ids, slot = with_slot(ids, start, end, self.tokens.slash if query.slash else None)
+                ids, slot = with_slot(ids, start, end, slash if query.slash else None)
             if len(ids) > self.max_length:
                 raise InputError(
                     f"{query.word!r} in {query.pattern!r} has {len(ids)} tokens; "

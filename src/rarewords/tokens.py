@@ -71,11 +71,6 @@ class Tokens:
                 return tuple(wrapped[:start]), tuple(wrapped[start + len(plain) :])
         return (), ()
 
-    @cached_property
-    def slash(self) -> tuple[int, ...]:
-        """The ids of a slash behind a word and a space."""
-        return self.behind_a_word("/")
-
     def behind_a_word(self, text: str) -> tuple[int, ...]:
         """The ids of a text behind a word and a space; the space may be a token of its own."""
         word, both = self._ids(["a", f"a {text}"])

@@ -126,7 +126,7 @@ def _judgement(scores: np.ndarray, least: np.ndarray, errors: float) -> Judgemen
 
 def held_out_sentences(target: LanguageModel, made: Sequence[Made], *, slash: bool) -> Iterator[HeldOut]:
     """The held-out sentences that go on behind the word; ``slash``: also as ``word / <vector>``."""
-    marks = (None, target.tokens.slash) if slash else (None,)
+    marks = (None, target.tokens.behind_a_word("/")) if slash else (None,)
     before, _ = target.tokens.special_tokens  # nothing is predicted behind the end of a text
     for owner, one in enumerate(made):
         for fold, vector in zip(one.split.folds, one.fold_vectors, strict=True):
