@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import torch
 
+from rarewords.corpus.store import Context
 from rarewords.corpus.text import words_of
 from rarewords.errors import InputError
 from rarewords.injection import inject_folder
@@ -108,7 +109,7 @@ class Study:
         """The verdict of ``rarewords teach`` on the word, from sentences held out in turn."""
         word, lower = self._checked(request), self.lm.lower_case
         found = {one: find_word(word, one, lower_case=lower) for one in request.sentences}
-        spans = [(one, *place) for one, place in found.items() if place is not None]
+        spans = [Context(one, *place) for one, place in found.items() if place is not None]
         split = split_spans(word, len(spans), spans, self.settings)
         with TemporaryDirectory() as folder:
             learned, _ = learn(self.lm, self.learner, [split], self.settings, Stages(Path(folder)))

@@ -8,13 +8,11 @@ from typing import Self
 import numpy as np
 
 from rarewords.corpus.characters import fold
-from rarewords.corpus.store import Store
+from rarewords.corpus.store import Context, Store
 from rarewords.corpus.text import split
 from rarewords.errors import InputError
 from rarewords.progress import progress
 from rarewords.tokens import Tokens
-
-Span = tuple[str, int, int]  # a sentence, and the characters of the word in it
 
 
 @dataclass(frozen=True)
@@ -66,13 +64,13 @@ def contexts_of_sentences(
     tokens: Tokens, sentences: Sequence[tuple[str, str]], *, length: int = 64
 ) -> MaskedContexts:
     """One context for each pair of a word and a sentence; the word's first occurrence is masked."""
-    spans: list[Span] = []
+    spans: list[Context] = []
     for word, sentence in sentences:
         text = split(sentence, lower_case=False, sentences=False).text
         found = find_word(word, text, lower_case=tokens.lower_case)
         if found is None:
             raise InputError(f"the sentence {sentence[:60]!r} does not contain the word {word!r}")
-        spans.append((text, *found))
+        spans.append(Context(text, *found))
     words, counts = [word for word, _ in sentences], np.ones(len(spans), np.int64)
     return MaskedContexts.of(words, _encode(tokens, spans, length), counts)
 
@@ -95,7 +93,7 @@ def find_word(word: str, sentence: str, *, lower_case: bool) -> tuple[int, int] 
     return inside.span() if inside else None
 
 
-def _encode(tokens: Tokens, spans: Sequence[Span], length: int) -> list[tuple[np.ndarray, int]]:
+def _encode(tokens: Tokens, spans: Sequence[Context], length: int) -> list[tuple[np.ndarray, int]]:
     """The token ids of each sentence and the place of the mask in them."""
     mask, before, after = tokens.mask_token, *tokens.special_tokens
     texts = [text[:start] + mask + text[end:] for text, start, end in spans]

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rarewords.corpus.store import Context
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel, Query
-from rarewords.mimic.masked import Span
 from rarewords.probe.dataset import RELATIONS, Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.teaching.clutter import FUNCTION_WORDS
@@ -128,7 +128,7 @@ class Made:
     contexts: int
 
 
-def mask_neighbours(lm: LanguageModel, span: Span) -> list[tuple[str, int]]:
+def mask_neighbours(lm: LanguageModel, span: Context) -> list[tuple[str, int]]:
     """The three content words nearest to the word that the model has as one piece, each masked once.
 
     :return: a pattern with ``<W>`` for the word and ``_`` for its neighbour, and the neighbour's token.

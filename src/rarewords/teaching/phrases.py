@@ -23,11 +23,11 @@ from pathlib import Path
 from rarewords.corpus.characters import fold
 from rarewords.corpus.read import read_shard
 from rarewords.corpus.sources import Shard, Source, find_sources
-from rarewords.corpus.store import Store
+from rarewords.corpus.store import Context, Store
 from rarewords.corpus.text import blocks, words_of
 from rarewords.files import write_lines
 from rarewords.injection import unfit_words
-from rarewords.mimic.masked import Span, find_word
+from rarewords.mimic.masked import find_word
 from rarewords.progress import progress
 from rarewords.teaching.clutter import FUNCTION_WORDS
 from rarewords.tokens import Tokens, with_capital
@@ -37,7 +37,7 @@ _FIXED = 0.6
 _PART = 0.8  # of the occurrences of a shorter phrase in a longer one: it is no phrase of its own
 
 
-def phrase_contexts(store: Store, phrase: str) -> list[Span]:
+def phrase_contexts(store: Store, phrase: str) -> list[Context]:
     """The sentences of a store that hold a phrase or a code, each once, and its characters in them."""
     lower_case = store.settings.lower_case
     counts = {word: store.count(word) for word in words_of(phrase, lower_case=lower_case)}
@@ -48,7 +48,7 @@ def phrase_contexts(store: Store, phrase: str) -> list[Span]:
     for context in store.contexts(rarest):
         place = find_word(phrase, context.sentence, lower_case=lower_case)
         if place is not None:
-            found[context.sentence] = (context.sentence, *place)
+            found[context.sentence] = Context(context.sentence, *place)
     return list(found.values())
 
 

@@ -11,8 +11,7 @@ No vector is judged on a context it was made from. For a word with n different c
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rarewords.corpus.store import Store
-from rarewords.mimic.masked import Span
+from rarewords.corpus.store import Context, Store
 from rarewords.teaching.phrases import phrase_contexts
 from rarewords.teaching.settings import TeachSettings
 from rarewords.tokens import WORD_SLOT
@@ -26,7 +25,7 @@ class Fold:
     """Contexts a vector is made from, and held-out ones that judge it; the two share none."""
 
     contexts: tuple[str, ...]
-    held_out: tuple[Span, ...]
+    held_out: tuple[Context, ...]
 
 
 @dataclass(frozen=True)
@@ -50,14 +49,14 @@ def split_words(store: Store, words: Mapping[str, int], settings: TeachSettings)
     splits = []
     for word, count in words.items():
         # A sentence that has the word twice is two contexts; twice as many leave enough different ones.
-        found: dict[str, Span] = {}
+        found: dict[str, Context] = {}
         for span in store.contexts(word, 2 * wanted) or phrase_contexts(store, word):
             found.setdefault(span[0], span)
         splits.append(split_spans(word, count, list(found.values())[:wanted], settings))
     return splits
 
 
-def split_spans(word: str, count: int, spans: Sequence[Span], settings: TeachSettings) -> Split:
+def split_spans(word: str, count: int, spans: Sequence[Context], settings: TeachSettings) -> Split:
     """Divide the contexts of a word by the rule above."""
     if len(spans) >= _ENOUGH:
         kept = min(_HELD_OUT, len(spans) // 4)
@@ -72,7 +71,7 @@ def split_spans(word: str, count: int, spans: Sequence[Span], settings: TeachSet
     return Split(word, count, sentences, tuple(folds))
 
 
-def around(span: Span, most: int) -> tuple[str, str, str]:
+def around(span: Context, most: int) -> tuple[str, str, str]:
     """The text before the word, the word, and the text behind it: ``most`` characters on either side."""
     sentence, start, end = span
     # An underscore or a slot in the text itself must not be taken for the pattern's own.

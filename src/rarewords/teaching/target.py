@@ -21,8 +21,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rarewords.corpus.store import Context
 from rarewords.lm import InputRow, LanguageModel, Query
-from rarewords.mimic.masked import Span
 from rarewords.models import pooling
 from rarewords.teaching.judge import Judgement, Made
 from rarewords.teaching.splits import around
@@ -139,7 +139,9 @@ def held_out_sentences(target: LanguageModel, made: Sequence[Made], *, slash: bo
                     yield HeldOut(owner, (InputRow(ids), *taught), len(right))
 
 
-def _cut(target: LanguageModel, held_out: Sequence[Span]) -> Iterator[tuple[list[int], list[int], list[int]]]:
+def _cut(
+    target: LanguageModel, held_out: Sequence[Context]
+) -> Iterator[tuple[list[int], list[int], list[int]]]:
     """The tokens before, of and after the word in each sentence, cut to those around it."""
     if not held_out:
         return
@@ -195,7 +197,7 @@ def _nearness(
     return owners, ((ways * (near - far)[:, None]).sum(-1)).numpy()
 
 
-def _expected_words(reader: LanguageModel, held_out: Sequence[Span]) -> list[list[str]]:
+def _expected_words(reader: LanguageModel, held_out: Sequence[Context]) -> list[list[str]]:
     """The words that the reader expects most in the place of each word; none if it expects too few."""
     cut = [around(span, _CHARACTERS_AROUND) for span in held_out]
     answers = reader.fill([Query(f"{before}_{after}") for before, _, after in cut], top_k=_ASKED)
