@@ -96,7 +96,7 @@ def test_build_from_counts(run, tmp_path):
     assert "| corruption | rare" in out
     found = {(entry.word.text, entry.relation): entry for entry in Dataset.load(tmp_path / "w.tsv")}
     assert found["lingonberry", "hypernym"].targets[0].text == "fruit"  # the most frequent comes first
-    assert found["lingonberry", "hypernym"].count == 4
+    assert found["lingonberry", "hypernym"].word.count == 4
 
 
 def test_mistakes_are_one_line(run, tmp_path):
