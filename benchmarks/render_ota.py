@@ -41,36 +41,31 @@ RANDOM contexts that the search has not seen. The distance by step for one-piece
 and WNLaMPro with one vector for all keywords are in the reproduction:
 [gte-mlm](reproduction/gte-mlm/report.md) and [mpnet-mlm](reproduction/mpnet-mlm/report.md).
 
-**Quality over cost.** The default takes 150 steps, 27 times fewer than the paper's 4,000 (goal 25). With
-100, .643 of the first ten answers of `mpnet-mlm` are those of the pieces, and .624 with preset `paper` on
-the same 300 nouns (goal .62). On 200 nouns of dev it is .608, .622, .639 and .645 after 75, 100, 150 and
-200 steps, on `gte-mlm` .597, .608, .617 and .622. WNLaMPro of `mpnet-mlm` loses 4.0, 2.0 and 0.9 % on
-test for rare, medium and frequent words (**goal 5 %, met**; 5.7, 3.5 and 1.3 % with 100 steps), on dev
-5.1 and 0.9 % for rare and frequent ones; `gte-mlm` gains 1.7, 3.4 and 1.3 % on dev, with 100 steps.
+**Quality over cost.** The default takes 100 steps, 40 times fewer than the paper's 4,000 (goal 25). With
+them .654 of the first ten answers of `mpnet-mlm` are those of the pieces, and .624 with preset `paper` on
+the same 300 nouns (goal .62). WNLaMPro of `mpnet-mlm` loses 3.8, 2.3 and 1.1 % on test for rare, medium and
+frequent words (**goal 5 %, met**), and 7.2, 1.0 and 2.2 % on dev, a tenth of the size. Ten thousand words
+take 37 s on an H200 (goal 180), fifteen thousand 57 s beside another job; two hundred on two cores SECONDS s
+with `gte-mlm` (goal 120; 181 s before) and MINILM s with `minilm-mlm`, which was bundled when the goal was set
+and has half as many layers. The first search with a model also measures its curvature: CURVATURE s with
+`gte-mlm` on two cores.
 
-Fifteen thousand words took 104 s beside ten other jobs, and 52 s with 100 steps (goal: ten thousand in
-180 s); two hundred on two cores 181 s with `gte-mlm` (240 s before; **goal 120, missed**: 100 steps would
-reach it, and lose more than 5 % on WNLaMPro). `minilm-mlm`, which was bundled when the goal was set and
-has half as many layers, takes 102 s. The row of preset `paper` is of an earlier run on the same nouns;
-its search has not changed.
-
-**Not quite as the commands give it today.** Answers to patterns (300 nouns) were measured at revision
-77f0f70, whose default was 100 steps; today's command takes 150, which was not measured on these nouns.
-The row of 150 steps on test comes from the working tree before that revision; its file was lost with the
-machine, and the line in [ota/](ota/) is what the command had printed. Ten thousand words were not timed
-by themselves.
+What changed since revision e8de2a7 (150 steps: .639 of 200 nouns of dev; 4.0, 2.0 and 0.9 % on test):
+contexts are drawn from 1,000 frequent words instead of 2,000, each serves four steps instead of three, and the
+curvature is measured in contexts of the whole vocabulary. The row of preset `paper` is of an earlier run on
+the same nouns; its search has not changed. The tables of settings and the rows of `gte-mlm` on dev are of
+e8de2a7.
 
 The reproduction, the table of `mpnet-mlm` in [beyond.md](beyond.md) and the peers of
 [everywhere.md](everywhere.md) were made with Adam and a falling rate (revision 6b530d0), which had .541
-after 100 steps, .615 after 300, and lost 6.9, 4.9 and 1.4 % on test after 300; Newton steps in contexts
-of the whole vocabulary (revision 9067d3e) had .619 after 150 and lost 5.2, 3.6 and 1.4 %."""
+after 100 steps, .615 after 300, and lost 6.9, 4.9 and 1.4 % on test after 300."""
 
 
 STEPS = """All keywords of WNLaMPro dev or test with several pieces, approximated by preset `fast`: MRR, and
 the difference to the pieces.
 
 ```
-python benchmarks/ota_steps.py RESULTS --model M --name NAME --steps 100 150 [--subset test]
+python benchmarks/ota_steps.py RESULTS --model M --name NAME --steps 100 [--subset test]
 ```
 
 Measured on an H200 beside other jobs, so the seconds say little. Ranks are computed in full

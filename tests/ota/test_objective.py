@@ -113,7 +113,7 @@ def test_preset_fast_averages_newton_steps_from_the_mean_of_the_pieces(lm):
     length = 0.1 * (lm.embeddings - lm.embeddings.mean(dim=0)).norm(dim=1).mean()
     vector, second_half = lm.embeddings[pieces].mean(dim=0), []
     for step in range(steps):
-        left, right = context_of(lm, pieces, "masked", step // 3)
+        left, right = context_of(lm, pieces, "masked", step // 4)
         vector = vector.detach().requires_grad_()
         literal_distance(lm, left, pieces, right, vector, range(1, lm.layers + 1), balanced=True).backward()
         move = torch.linalg.solve(damped, vector.grad)

@@ -31,7 +31,7 @@ class LearnerSettings:
         behind it, ``kumquat / [MASK]``; ``both`` takes the mean of the two, at twice the cost.
     :param spelling: the weight of the spelling for a word that surely resembles a known one; readings have 1.
     :param condense: condense what ``word or <vector>`` does into one vector. It is the best vector to stand
-        in the place of the pieces, and takes 100 gradient steps per word.
+        in the place of the pieces, and takes 200 gradient steps per word.
     """
 
     contexts: int = bounded(32, at_least=1)

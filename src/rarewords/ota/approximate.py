@@ -20,7 +20,6 @@ from rarewords.stages import Stages, key_of
 from rarewords.vectors import WordVectors
 
 _WORDS_PER_BATCH = 64  # on a CPU, where larger batches are no faster
-_STEPS_TO_CONDENSE = 100  # more gain little
 _TOKENS_PER_BATCH = 16384  # on a GPU: enough to keep it busy, whatever its memory
 
 
@@ -82,10 +81,10 @@ def condense(
     """One vector for each word, which acts in the model as ``word or <vector>`` does.
 
     :param words: a word may come more than once; one that is too long keeps its vector.
-    :param vectors: what stands beside the word, and where the search begins. *Shape:* (words, dim)
+    :param vectors: what stands beside the word. *Shape:* (words, dim)
     :return: *Shape:* (words, dim)
     """
-    settings = settings or OtaSettings(steps=_STEPS_TO_CONDENSE)
+    settings = settings or OtaSettings()
     room = lm.max_length - len(Frame.of(lm, settings.frame).around) - len(lm.tokens.behind_a_word(JOIN)) - 1
     pieces = lm.tokens.pieces_of(words)
     chosen = [row for row, own in enumerate(pieces) if 0 < len(own) <= room]

@@ -20,7 +20,7 @@ _GOLDEN = 0x9E3779B97F4A7C15 - 2**64
 _MIX_1 = 0xBF58476D1CE4E5B9 - 2**64
 _MIX_2 = 0x94D049BB133111EB - 2**64
 _DRAWN = -1  # stands for a random word
-FREQUENT = 2000  # the masked frame draws from the first whole words of a vocabulary, its most frequent ones
+FREQUENT = 1000  # the masked frame draws from the first whole words of a vocabulary, its most frequent ones
 
 
 def word_key(pieces: Sequence[int], seed: int) -> int:
@@ -64,14 +64,16 @@ class Frame:
     fillers: Tensor
 
     @classmethod
-    def of(cls, lm: LanguageModel, kind: str) -> Self:
-        """The ``static``, ``random`` or ``masked`` frame for a model; a causal LM has no mask in it."""
+    def of(cls, lm: LanguageModel, kind: str, *, frequent: bool = True) -> Self:
+        """The ``static``, ``random`` or ``masked`` frame for a model; a causal LM has no mask in it.
+
+        :param frequent: draw the words of the masked frame from the frequent ones, otherwise from all.
+        """
         start, end = lm.tokens.special_tokens
         causal = lm.kind == "causal"
         stop = lm.pieces(".") if causal else (*lm.pieces("."), *end)
         mask = lm.tokens.tokenizer.mask_token_id
-        most = {"static": 0, "masked": FREQUENT}.get(kind)
-        fillers = sorted(lm.whole_words.values())[:most]
+        fillers = sorted(lm.whole_words.values())[: FREQUENT if kind == "masked" and frequent else None]
         if kind != "static" and not fillers:
             raise InputError(f"the vocabulary of {lm.name} has no whole words to draw; use the static frame")
         if kind == "masked" and mask is None and not causal:

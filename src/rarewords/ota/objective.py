@@ -63,8 +63,9 @@ class Batch:
 class Objective:
     """The distance for one model, as the settings ask for; a layer that the model lacks is refused."""
 
-    def __init__(self, lm: LanguageModel, settings: OtaSettings) -> None:
-        self.lm, self.frame, self.balanced = lm, Frame.of(lm, settings.frame), settings.balanced
+    def __init__(self, lm: LanguageModel, settings: OtaSettings, *, frequent: bool = True) -> None:
+        self.lm, self.balanced = lm, settings.balanced
+        self.frame = Frame.of(lm, settings.frame, frequent=frequent)
         self.layers = settings.layers or tuple(range(1, lm.layers + 1))
         if max(self.layers) > lm.layers:
             raise InputError(f"{lm.name} has {lm.layers} layers, so there is no layer {max(self.layers)}")

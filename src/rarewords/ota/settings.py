@@ -9,7 +9,7 @@ from rarewords.settings import bounded, check_bounds
 BASELINES = ("first", "last", "avg")
 METHODS = ("ota", *BASELINES)
 
-_SEARCH = 2  # goes up when the same settings give other vectors
+_SEARCH = 3  # goes up when the same settings give other vectors
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class OtaSettings:
 
     :param frame: what surrounds the word. ``static`` is ``[CLS] _ . [SEP]``, ``random`` is
         ``[CLS] a _ b . [SEP]``, ``masked`` is ``[CLS] a _ b [MASK] c . [SEP]``. Random words are drawn again
-        at every step of Adam and at every third Newton step.
+        at every step of Adam and at every fourth Newton step.
     :param start: where the search begins: ``zero``, or the ``mean`` of the pieces' embeddings.
     :param layers: the layers whose hidden states are compared, 0 being the embedding output; None compares
         layers 1 to L.
@@ -34,7 +34,7 @@ class OtaSettings:
     start: Literal["zero", "mean"] = "mean"
     layers: tuple[int, ...] | None = None
     balanced: bool = True
-    steps: int = bounded(150, at_least=1)
+    steps: int = bounded(100, at_least=1)
     newton: bool = True
     rate: float = bounded(0.1, above=0)
     seed: int = 0

@@ -5,7 +5,7 @@ No number of one word enters another's, so the batch does not change a word's ve
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -16,14 +16,13 @@ from rarewords.engine import in_threads
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.models import cache_folder
-from rarewords.ota.contexts import FREQUENT
 from rarewords.ota.objective import Batch, Objective, baseline
 from rarewords.ota.settings import OtaSettings
 from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
 
 _DAMPING = 0.5  # in units of the mean curvature
-_STEPS_IN_A_CONTEXT = 3  # Newton steps before the next context is drawn: fewer passes for the pieces
+_STEPS_IN_A_CONTEXT = 4  # Newton steps before the next context is drawn: fewer passes for the pieces
 _WORDS, _DRAWS, _AT_ONCE = 256, 8, 64  # to estimate the curvature from
 
 Watch = Callable[[int, Tensor], None]
@@ -60,10 +59,11 @@ class Approximator:
         return self.settings.rate * float((embeddings - embeddings.mean(0)).norm(dim=1).mean())
 
     def start(self, batch: Batch) -> Tensor:
-        """Where the search begins: at vectors to condense, or as the settings say. *Shape:* (words, dim)"""
-        if batch.behind is not None:
-            return batch.behind
+        """Where the search begins: to condense, at the approximation of the pieces. *Shape:* (words, dim)"""
         mean = baseline(self.lm, batch.pieces, "avg")
+        if batch.behind is not None:
+            alone = replace(batch, behind=None)
+            return mean if batch.pieces.shape[1] == 1 else self.solve(alone)
         return mean if self.settings.start == "mean" else torch.zeros_like(mean)
 
     def solve(self, batch: Batch, watch: Watch | None = None, start: Tensor | None = None) -> Tensor:
@@ -122,8 +122,9 @@ class Approximator:
 
 def kept_curvature(lm: LanguageModel, settings: OtaSettings) -> np.ndarray:
     """The curvature for a model and settings, kept in the cache. *Shape:* (dim, dim)"""
-    objective = Objective(lm, settings)
-    about = settings.frame, objective.layers, settings.balanced, _WORDS, _DRAWS, FREQUENT
+    # Among words of the whole vocabulary it serves better than among the frequent ones of the search.
+    objective = Objective(lm, settings, frequent=False)
+    about = settings.frame, objective.layers, settings.balanced, _WORDS, _DRAWS
     key = key_of(lm.fingerprint, lm.device.type, *about)
 
     @cache
