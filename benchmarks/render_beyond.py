@@ -191,10 +191,10 @@ approximation of the pieces (300 steps of the search before). Two seeds for the 
 slash. Ranks are computed in full precision. [Bundled](bundled.md) has the figures of `gte-mlm`.
 
 **Goals.** One vector was to reach 1.95, 1.35 and 1.25 times the pieces for rare, medium and frequent words.
-[Condensed](#condensing), it reaches **2.09, 1.36 and 1.35** with one seed and 2.09, 1.37 and 1.35 with another.
-Every relation was to be above the pieces for rare and medium words, and is. Without condensing it reached
-1.93, 1.25 and 1.21. `word / <vector>`, which `teach` writes into the tokenizer by default, reaches 2.13, 1.41
-and 1.30.
+[Condensed](#condensing), it reaches **2.09, 1.36 and 1.35** with one seed and 2.09, 1.37 and 1.35 with
+another. Every relation was to be above the pieces for rare and medium words, and is. Without condensing it
+reached 1.93, 1.25 and 1.21. `word / <vector>`, which `teach` writes into the tokenizer by default, reaches
+2.13, 1.41 and 1.30.
 
 **What the pieces already knew.** Of the score of keywords that the pieces answer at rank 1 to 3 (entries of
 several pieces), one vector keeps 93.5 % (92.5 … 94.6; **goal 95, missed by 1.5**; second seed 93.7 %; 90.4 %
@@ -214,16 +214,16 @@ as `teach` uses it (goal 3); a thousand words of the store in one go take .12 s 
 CONDENSING = """## Condensing
 
 What `word or <vector>` does, condensed into one vector by the [search](../ota.md): 100 steps towards what
-the pieces do, and from there 100 towards what the pieces, *or* and the vector do. `mpnet-mlm`, MRR in units of
-the pieces', and how much is kept of what the pieces answer at rank 1 to 3:
+the pieces do, and from there 100 towards what the pieces, *or* and the vector do. `mpnet-mlm`, MRR in units
+of the pieces', and how much is kept of what the pieces answer at rank 1 to 3:
 
 | | dev: rare | medium | frequent | kept | test: rare | medium | frequent | kept |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|
 | `word / <vector>` | 2.00 | 1.42 | 1.33 | 94.5 % | 2.13 | 1.41 | 1.30 | 95.7 % |
 | `word or <vector>` | 2.05 | 1.47 | 1.33 | 95.9 % | | | | |
 | the vector alone: both, A, spelling .5 | 1.79 | 1.32 | 1.17 | 83.2 % | | | | |
-| condensed from the vector on (revision e8de2a7) | 1.94 | 1.42 | 1.34 | 89.5 % | 2.08 | 1.35 | 1.33 | 90.4 % |
-| **condensed from the pieces on** | 1.93 | 1.44 | 1.35 | 93.3 % | **2.09** | **1.37** | **1.35** | **93.6 %** |
+| condensed from the vector on (e8de2a7) | 1.94 | 1.42 | 1.34 | 89.5 % | 2.08 | 1.35 | 1.33 | 90.4 % |
+| **condensed from the pieces on** | 1.93 | 1.44 | 1.35 | 93.3 % | **2.09** | **1.37** | **1.35** | 93.6 % |
 
 ```
 python benchmarks/beyond.py RESULTS --model MPNET_FOLDER --name mpnet-mlm --corpus STORE --brief
@@ -243,12 +243,12 @@ than a slash was first seen between word and vector, on the test words of
 figures are not quite blind to it. The rows of dev but for the last, and what follows, are of scratch scripts:
 
 - **Where it begins** decides what is kept. From the vector on, 100 and 200 steps keep 90 to 92 %; from the
-  approximation of the pieces on, 200 steps keep 93 %, and antonyms rise from .76 and .84 times the pieces to .94
-  and .98 for rare and medium words. The search does not come to an end in some hundred steps, and half-way is
-  a good place. The approximation of the pieces by itself keeps 87 to 88 %: one vector in one place is not
-  several pieces in several. That, more than the search, is what lacks to 95 %.
-- *, or a* instead of *or* keeps more beside the vector (98.5 %), but no more once it is condensed (91.9 %, *or*
-  92.0 %, 200 steps from the vector on).
+  approximation of the pieces on, 200 steps keep 93 %, and antonyms rise from .76 and .84 times the pieces
+  to .94 and .98 for rare and medium words. The search does not come to an end in some hundred steps, and
+  half-way is a good place. The approximation of the pieces by itself keeps 87 to 88 %: one vector in one
+  place is not several pieces in several. That, more than the search, is what lacks to 95 %.
+- *, or a* instead of *or* keeps more beside the vector (98.5 %), but no more once it is condensed (91.9 %,
+  *or* 92.0 %, 200 steps from the vector on).
 - Until revision 9067d3e word and vector were joined with a slash, and the result was added to reading and
   spelling with twice their weight: 2.00, 1.30 and 1.30 on test.
 
@@ -257,9 +257,10 @@ figures are not quite blind to it. The rows of dev but for the last, and what fo
 with one that was joined by a slash (a scratch script, two cores). WNLaMPro asks what a word is; its
 neighbours ask for more.
 
-On `gte-mlm` condensing brings nothing on dev: 2.71, 1.93 and 1.38 times the pieces from the vector on, 2.72,
-1.93 and 1.40 for the vector alone, though it keeps 95.7 % instead of 86.7 % of what the pieces know (a scratch
-script, whose search began at the vector). The learner that ships does without: it would take ten times as long.
+On `gte-mlm` condensing brings nothing on dev: 2.71, 1.93 and 1.38 times the pieces from the vector on,
+2.72, 1.93 and 1.40 for the vector alone, though it keeps 95.7 % instead of 86.7 % of what the pieces know
+(a scratch script, whose search began at the vector). The learner that ships does without: it would take ten
+times as long.
 """
 
 CONTEXTS = """## How fast a word is learned

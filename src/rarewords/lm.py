@@ -313,10 +313,8 @@ class LanguageModel:
                     )
                 ids, slot = with_slot(ids, start, end, slash if query.slash else None)
             if len(ids) > self.max_length:
-                raise InputError(
-                    f"{query.word!r} in {query.pattern!r} has {len(ids)} tokens; "
-                    f"{self.name} takes at most {self.max_length}"
-                )
+                most = f"{self.name} takes at most {self.max_length}"
+                raise InputError(f"{query.word!r} in {query.pattern!r} has {len(ids)} tokens; {most}")
             rows.append(InputRow(ids, slot, query.vector))
         return rows
 

@@ -209,9 +209,7 @@ def _reachable(name: str) -> str:
             f"the model {name} is neither a folder nor in the hub's cache, and the hub cannot be reached "
             f"({error}); check the spelling and the connection, or give a folder"
         ) from None
-    raise InputError(
-        f"the model {name} is neither a folder nor on the hub; check the spelling, or log in if it is private"
-    )
+    raise InputError(f"the model {name} is neither a folder nor on the hub; check the spelling, or log in")
 
 
 def _unpack(packed: Path, target: Path, expected: Mapping[str, str]) -> None:

@@ -47,10 +47,8 @@ class Tokens:
 
     def __init__(self, tokenizer: Any) -> None:
         if not getattr(tokenizer, "is_fast", False):
-            raise InputError(
-                f"the tokenizer {type(tokenizer).__name__} cannot report offsets; "
-                "save it as a fast tokenizer (a folder with tokenizer.json) first"
-            )
+            name = type(tokenizer).__name__
+            raise InputError(f"{name} cannot report offsets; save it as a fast tokenizer (tokenizer.json)")
         self.tokenizer = tokenizer
         self.taught: frozenset[str] = frozenset()
         """Words that a folder was taught, if this is its tokenizer as it was before."""
@@ -168,18 +166,14 @@ class Tokens:
                 if right > left and right > first and left < end and place != blank
             ]
             if not inside and end > start:
-                raise InputError(
-                    f"the tokenizer drops the word {text[start:end]!r} entirely; use another word"
-                )
+                raise InputError(f"the tokenizer drops the word {text[start:end]!r}; use another word")
             result.append((tuple(ids), inside[0], inside[-1] + 1) if inside else (tuple(ids), 0, 0))
         return result
 
     def _fill_slots(self, pattern: str, word: str) -> tuple[str, int, int]:
         """A pattern with its mask and its word, and where the word starts and ends."""
         if pattern.count(WORD_SLOT) > 1 or len(BLANK.findall(pattern)) != 1:
-            raise InputError(
-                f"a pattern needs one _ that stands alone and at most one {WORD_SLOT}: {pattern!r}"
-            )
+            raise InputError(f"a pattern needs one _ that stands alone, at most one {WORD_SLOT}: {pattern!r}")
         if (WORD_SLOT in pattern) != bool(word.strip()) or word.isspace():
             reason = "its keyword is empty" if WORD_SLOT in pattern else f"it has no {WORD_SLOT} for {word!r}"
             raise InputError(f"the pattern {pattern!r} cannot be used: {reason}")

@@ -37,9 +37,7 @@ class WordVectors:
         self.matrix = np.ascontiguousarray(matrix, dtype=np.float32)
         self.settings: dict[str, Any] = dict(settings or {})
         if self.matrix.ndim != 2 or len(words) != len(self.matrix):
-            raise InputError(
-                f"{len(words)} words need a matrix of {len(words)} rows, not shape {self.matrix.shape}"
-            )
+            raise InputError(f"{len(words)} words need as many rows, not a matrix {self.matrix.shape}")
         if len(set(words)) != len(words):
             ((twice, _),) = Counter(words).most_common(1)
             raise InputError(f"the word {twice!r} is given twice; keep one of its vectors")
@@ -48,9 +46,7 @@ class WordVectors:
             raise InputError(f"the word of vector {empty + 1} is empty; remove it")
         bad = np.flatnonzero(~np.isfinite(self.matrix).all(axis=1))
         if len(bad):
-            raise InputError(
-                f"the vector of {words[bad[0]]!r} holds NaN or infinite numbers ({len(bad)} such words)"
-            )
+            raise InputError(f"{words[bad[0]]!r} holds NaN or infinite numbers ({len(bad)} such words)")
 
     @property
     def dim(self) -> int:
@@ -92,9 +88,7 @@ class WordVectors:
         chosen = list(words)
         missing = [word for word in chosen if word not in self]
         if missing:
-            raise InputError(
-                f"there is no vector for {missing[0]!r} ({len(missing)} of {len(chosen)} are missing)"
-            )
+            raise InputError(f"there is no vector for {missing[0]!r} ({len(missing)} words are missing)")
         return WordVectors(chosen, self.matrix[[self._rows[word] for word in chosen]], self.settings)
 
     def merge(self, other: "WordVectors") -> "WordVectors":

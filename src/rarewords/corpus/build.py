@@ -90,9 +90,7 @@ def merge_stores(
     opened = _mergeable(stores)
     texts = [text for store in opened for text in store.header.texts]
     if len(set(texts)) < len(texts):
-        raise InputError(
-            "some of these stores hold the same text, which would count twice; build one store from all text"
-        )
+        raise InputError("stores that hold the same text would count it twice; build one from all text")
     with work_beside(out) as stages, engine_for(engine, workers) as runner:
         parts = _parts_of_stores(opened, runner, stages.path)
         merge_parts(parts, opened[0].settings, texts, out, runner, stages.path)
@@ -184,8 +182,6 @@ def _mergeable(paths: Sequence[str | Path]) -> list[Store]:
                 "use the same settings"
             )
         if store.settings.min_count > 1:
-            raise InputError(
-                f"{store.path} was built with min-count {store.settings.min_count} and lacks contexts of "
-                "rarer words; build it with min-count 1 to add to it"
-            )
+            problem = f"was built with min-count {store.settings.min_count} and lacks contexts of rarer words"
+            raise InputError(f"{store.path} {problem}; build it with min-count 1 to add to it")
     return stores

@@ -48,9 +48,7 @@ class CorpusSettings:
         values = {**values}
         rules = values.pop("rules", None)
         if rules != RULES:
-            raise InputError(
-                f"{source} was written with version {rules} of the word rules, this is version {RULES}; "
-                "build the store again from its text"
-            )
+            problem = f"version {rules} of the word rules, this is version {RULES}"
+            raise InputError(f"{source} was written with {problem}; build the store again from its text")
         found = checked_settings(cls, values, "settings")
         return cls(**{name: found[name] for name in asdict(cls())})  # each must be there

@@ -58,14 +58,12 @@ class MimicSettings:
     :param context: use the contexts.
     :param attention: weigh contexts by their similarity to each other; otherwise all have the same weight.
     :param punctuation: count punctuation marks and numbers among the words of a context.
-    :param ngram_min: length of the shortest character n-gram, boundary marks included.
-    :param ngram_max: length of the longest.
+    :param ngram_min: the shortest character n-gram, boundary marks included; ``ngram_max``: the longest.
     :param ngram_threshold: give an embedding to n-grams that at least N frequent words of the text contain.
     :param ngram_limit: keep only the N n-grams that most words contain; 0 keeps all.
     :param ngram_dropout: share of n-grams to drop from each training instance.
     :param form_dropout: share of training instances whose form is hidden (not in the paper).
-    :param contexts_min: the smallest number of contexts to draw for a training instance.
-    :param contexts_max: the largest.
+    :param contexts_min: the fewest contexts to draw for a training instance; ``contexts_max``: the most.
     :param scale: bring inferred vectors to N times the usual distance from the mean embedding (not in the
         paper); 0 leaves them as the model gives them. Least squares shortens a vector the less certain it is,
         and the language model hardly reacts to short vectors.
@@ -150,10 +148,8 @@ def bundled_mimic(fingerprint: str) -> Path:
     """The mimic model that ships for the bundled language model; for any other it is refused."""
     folder = _bundled("gte-am", fingerprint)
     if folder is None:
-        raise InputError(
-            "the mimic model that ships is for the bundled language model only; train one with "
-            "rarewords mimic train and give its folder with --learner"
-        )
+        ships = "the mimic model that ships is for the bundled language model only"
+        raise InputError(f"{ships}; make one with rarewords mimic train and name it with --learner")
     return folder
 
 

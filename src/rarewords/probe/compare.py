@@ -23,11 +23,8 @@ _BLOCK = 4_000_000
 class Difference:
     """How a result differs from a baseline on the same entries.
 
-    :param mean: the mean of result minus baseline.
-    :param low: the lower end of its 95 % bootstrap interval.
-    :param high: the upper end.
-    :param wins: entries where the result is better.
-    :param losses: entries where the baseline is better.
+    :param mean: of result minus baseline; ``low`` and ``high`` are the ends of its 95 % bootstrap interval.
+    :param wins: entries where the result is better; ``losses``: where the baseline is.
     :param p_value: of the two-sided binomial test on wins and losses.
     """
 

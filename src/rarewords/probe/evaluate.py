@@ -149,10 +149,8 @@ def _share_of_known_targets(lm: LanguageModel, name: str, entries: Sequence[Entr
     targets = {target.text for entry in entries for target in entry.targets}
     known = sum(target in lm.whole_words for target in targets) / len(targets)
     if known < 0.5:
-        raise InputError(
-            f"{lm.name} has only {known:.0%} of the target words of {name} in its vocabulary; "
-            "build a data set for it with: rarewords wnlampro build --model"
-        )
+        few = f"{lm.name} has only {known:.0%} of the target words of {name} in its vocabulary"
+        raise InputError(f"{few}; build a data set for it with: rarewords wnlampro build --model")
     return known
 
 

@@ -62,8 +62,7 @@ class ProbeResult:
 
     :param settings: what was evaluated and how: model, fingerprint, method, data set and its digest …
     :param rank: the best rank of a target over all patterns, 0 if no answer is a target. *Shape:* (entries,)
-    :param hits3: targets among the first three answers to the best pattern. *Shape:* (entries,)
-    :param hits10: the same for the first ten answers. *Shape:* (entries,)
+    :param hits3: targets among the first three answers to the best pattern; ``hits10``: among the first ten.
     :param count: occurrences of the keyword in the corpus. *Shape:* (entries,)
     :param answers: for each entry its best question and the first answers to it; empty if not kept.
     """

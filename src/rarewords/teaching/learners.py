@@ -67,10 +67,8 @@ class TransportedLearner:
         reader = learner.lm
         shared = sorted(set(reader.whole_words) & set(target.whole_words))
         if len(shared) < _FEWEST_SHARED:
-            raise InputError(
-                f"{reader.name} and {target.name} have only {len(shared)} words in common, too few to bring "
-                "vectors from one to the other; use a --reader for the same language"
-            )
+            both = f"{reader.name} and {target.name} have only {len(shared)} words in common"
+            raise InputError(f"{both}; use a --reader for the same language")
         old, new = KnownWords.of(reader), KnownWords.of(target)
         inputs, outputs = (
             lm.embeddings[[lm.whole_words[word] for word in shared]].float().cpu() - known.mean.cpu()

@@ -77,10 +77,8 @@ def those_that_gain(
             bar.advance(len(batch))
     gaining = sorted((word for word in found if found[word] >= _LEAST), key=lambda word: found[word] < _CLEAR)
     if not gaining:
-        raise HopelessError(
-            f"the model reads all {len(words)} words that it splits well enough in pieces; to teach them "
-            "anyway, give a list of words with --words"
-        )
+        well = f"the model reads all {len(words)} words that it splits well enough in pieces"
+        raise HopelessError(f"{well}; to teach them anyway, give a list of words with --words")
     read_well = {word: READ_WELL for word in found if found[word] < _LEAST}
     counts = {word: chosen.counts[word] for word in gaining[:top]}
     return replace(chosen, counts=counts, passed_over=chosen.passed_over | read_well)

@@ -153,9 +153,7 @@ class Task:
         if self.corpus is not None:
             store = Store.open(self.corpus)
             if store.settings.lower_case != lm.lower_case:
-                raise InputError(
-                    f"{self.corpus} and the model differ in lower-casing; build the store with --model"
-                )
+                raise InputError(f"{self.corpus} and the model differ in lower-casing; build it with --model")
             return store
         wanted = CorpusSettings(lower_case=lm.lower_case, words=self.settings.rule or "english")
         files = spool(self.texts, stages.path / "spool")
