@@ -182,8 +182,8 @@ class WordLearner:
             raise InputError("the store and the model differ in lower-casing; build the store with --model")
         usable = usable_words(lm, store, min_count, leave_out)
         if len(usable) < _FEWEST_WORDS:
-            few = f"only {len(usable)} known words occur at least {min_count} times in {store.path}, too few to learn from"
-            raise InputError(f"{few}; use more text, or the learner without a fitted matrix")
+            few = f"only {len(usable)} known words occur at least {min_count} times in {store.path}"
+            raise InputError(f"{few}, too few to learn from; use more text, or no fitted matrix")
         drawn = np.random.default_rng(seed).permutation(len(usable))[:words]
         chosen = [usable[at] for at in sorted(drawn.tolist())]
         learner = cls(lm, settings or LearnerSettings())
