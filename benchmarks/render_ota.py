@@ -45,9 +45,9 @@ and WNLaMPro with one vector for all keywords are in the reproduction:
 them .654 of the first ten answers of `mpnet-mlm` are those of the pieces, and .624 with preset `paper` on
 the same 300 nouns (goal .62). WNLaMPro of `mpnet-mlm` loses 3.8, 2.3 and 1.1 % on test for rare, medium and
 frequent words (**goal 5 %, met**), and 7.2, 1.0 and 2.2 % on dev, a tenth of the size. Ten thousand words
-take 37 s on an H200 (goal 180), fifteen thousand 57 s beside another job; two hundred on two cores SECONDS
-s with `gte-mlm` (goal 120; 181 s before) and MINILM s with `minilm-mlm`, which was bundled when the goal
-was set and has half as many layers. The first search with a model also measures its curvature: CURVATURE s
+take 37 s on an H200 (goal 180), fifteen thousand 57 s beside another job; two hundred on two cores 111 s
+with `gte-mlm` (goal 120; 181 s before) and 57 s with `minilm-mlm`, which was bundled when the goal
+was set and has half as many layers. The first search with a model also measures its curvature: 7 s
 with `gte-mlm` on two cores.
 
 What changed since revision e8de2a7 (150 steps: .639 of 200 nouns of dev; 4.0, 2.0 and 0.9 % on test):
