@@ -79,7 +79,7 @@ def inject(
     held = _held(tokenizer, words, slash)
     new = [word for word in words if word not in held]
     if not new:
-        raise InputError(f"the model has a token for {words[0]!r}, and for any other word; give new ones")
+        raise InputError(f"the model has a token for {words[0]!r} already, as for all given; give new words")
     for reason in _unfit(tokenizer, new, slash).values():
         raise InputError(reason)
     require_injectable(model, predictable=predictable)

@@ -42,7 +42,7 @@ def test_options_reach_the_settings_and_json_is_json(words, tmp_path):
         "newton": False,
         "balanced": False,
         "seed": 3,
-        "search": 2,
+        "search": 3,
     }
     assert not (tmp_path / ".v.safetensors.work").exists()
 

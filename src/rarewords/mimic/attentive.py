@@ -233,4 +233,4 @@ def check_made_for(lm: LanguageModel, vectors: WordVectors | None) -> None:
         return
     vectors.require_dim(lm.dim)
     if vectors.settings.get("fingerprint", lm.fingerprint) != lm.fingerprint:
-        raise InputError(f"the targets are of another model than {lm.name}; make them with rarewords ota")
+        raise InputError(f"the targets were made for another model, not {lm.name}; use rarewords ota")
