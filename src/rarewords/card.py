@@ -35,7 +35,7 @@ def model_card(
     inherited = _inherited(folder)
     if "base_model:" not in inherited and "/" in base:  # a name on the hub
         inherited += f"base_model: {base}\n"
-    return CARD["text"].format(
+    text: str = CARD["text"].format(
         **about,
         inherited=inherited,
         base=base,
@@ -46,6 +46,7 @@ def model_card(
         words=", ".join(words[:_WORDS_SHOWN]) + rest,
         settings=json.dumps(vectors.settings, indent=1, sort_keys=True),
     )
+    return text
 
 
 def _inherited(folder: str | Path) -> str:

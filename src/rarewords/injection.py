@@ -271,7 +271,8 @@ def _least_probable(model: Any, size: int) -> torch.Tensor:
     """
     text = torch.linspace(0, size - 1, _TRIED).long()[None]
     greatest = model(input_ids=text).logits[0, :, :size].float().log_softmax(dim=-1).amax(dim=0)
-    return model.get_output_embeddings().weight[int(greatest.argmin())].clone()
+    row: torch.Tensor = model.get_output_embeddings().weight[int(greatest.argmin())]
+    return row.clone()
 
 
 def unshare_bias(model: Any) -> None:

@@ -213,7 +213,7 @@ class LanguageModel:
 
     def last_hidden_state(self, inputs: Tensor) -> Tensor:
         """The output of the last layer alone. *Shape:* (batch, length, hidden)"""
-        return self._base(**_unpadded(inputs)).last_hidden_state
+        return self._base(**_unpadded(inputs)).last_hidden_state  # type: ignore[no-any-return]
 
     def logits_at(self, inputs: Tensor, places: Tensor) -> Tensor:
         """Logits over the vocabulary at one position of each row.
@@ -224,7 +224,7 @@ class LanguageModel:
         """
         rows = torch.arange(len(places), device=places.device)
         if self._head is None:
-            return self.model(**_unpadded(inputs)).logits[rows, places]
+            return self.model(**_unpadded(inputs)).logits[rows, places]  # type: ignore[no-any-return]
         hidden = self.last_hidden_state(inputs)[rows, places]
         for module in self._head:
             hidden = module(hidden)

@@ -72,7 +72,8 @@ class Stages:
         """Named arrays: read if an earlier run made them, otherwise made now and kept."""
         path = self.path / f"{stage}-{key}.safetensors"
         with suppress(SafetensorError, OSError, ValueError):  # missing or damaged: make it
-            return load_file(path)
+            found: dict[str, np.ndarray] = load_file(path)
+            return found
         made = {name: np.ascontiguousarray(array) for name, array in make().items()}
         with whole_file(path) as temporary:
             temporary.write_bytes(save(made))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from safetensors import safe_open
@@ -77,11 +77,11 @@ class WordVectors:
 
     def __getitem__(self, word: str) -> np.ndarray:
         """The vector of a word. *Shape:* (dim,)"""
-        return self.matrix[self._rows[word]]
+        return cast(np.ndarray, self.matrix[self._rows[word]])
 
     def get(self, word: str) -> np.ndarray | None:
         """The vector of a word, or None. *Shape:* (dim,)"""
-        return self.matrix[self._rows[word]] if word in self else None
+        return cast(np.ndarray, self.matrix[self._rows[word]]) if word in self else None
 
     def subset(self, words: Iterable[str]) -> "WordVectors":
         """These words only, in this order; a word without a vector is an error."""

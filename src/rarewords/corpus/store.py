@@ -233,7 +233,8 @@ class Store:
 
     @cached_property
     def _hashes(self) -> Hash:
-        return self.words["hash"].to_numpy()
+        hashes: Hash = self.words["hash"].to_numpy()
+        return hashes
 
     @cached_property
     def _unpack(self) -> Callable[[bytes], bytes]:

@@ -135,7 +135,8 @@ def entry_pattern(rule: str, lower_case: bool) -> re.Pattern[str]:
 
 def _points(text: str) -> Points:
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    return np.minimum(points, np.uint32(ch.TABLE_SIZE - 1))
+    known: Points = np.minimum(points, np.uint32(ch.TABLE_SIZE - 1))
+    return known
 
 
 def _clean(text: str) -> tuple[str, Points, Kinds]:

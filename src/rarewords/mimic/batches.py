@@ -111,7 +111,8 @@ class ContextEmbeddings:
     def rows(self, hashes: np.ndarray) -> np.ndarray:
         """The row of each token, ``len(matrix)`` for one without an embedding. *Shape:* (tokens,)"""
         places = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
-        return np.where(self._hashes[places] == hashes, self._order[places], len(self.matrix))
+        found: np.ndarray = np.where(self._hashes[places] == hashes, self._order[places], len(self.matrix))
+        return found
 
 
 class Reader:

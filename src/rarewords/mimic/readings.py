@@ -61,7 +61,8 @@ class KnownWords:
     def directions(self, vectors: Tensor) -> Tensor:
         """Unit vectors from the mean towards each vector; zero for the mean itself. *Shape:* (n, dim)"""
         centred = vectors.to(self.mean.device, torch.float32) - self.mean
-        return centred / centred.norm(dim=1, keepdim=True).clamp_min(1e-9)
+        unit: Tensor = centred / centred.norm(dim=1, keepdim=True).clamp_min(1e-9)
+        return unit
 
     def nearest(self, vectors: Tensor, count: int) -> tuple[Tensor, Tensor]:
         """The token ids of the known words nearest to each vector, seen from the mean, and their cosines.
@@ -75,7 +76,8 @@ class KnownWords:
     def at(self, directions: Tensor, scale: float = 1.0) -> Tensor:
         """Vectors in these directions, at ``scale`` times the spread from the mean. *Shape:* (n, dim)"""
         lengths = directions.norm(dim=1, keepdim=True).clamp_min(1e-9)
-        return self.mean + directions / lengths * (scale * self.spread)
+        vectors: Tensor = self.mean + directions / lengths * (scale * self.spread)
+        return vectors
 
 
 def read(lm: LanguageModel, known: KnownWords, contexts: MaskedContexts, reading: str = "masked") -> Tensor:

@@ -103,7 +103,8 @@ def train(
 
 def copies_of(counts: np.ndarray, settings: MimicSettings) -> np.ndarray:
     """Training instances of each word per epoch: ``clamp(count / 100, 1, 5)``. *Shape:* (words,)"""
-    return np.clip(counts // settings.copies_per_count, 1, settings.copies_max)
+    copies: np.ndarray = np.clip(counts // settings.copies_per_count, 1, settings.copies_max)
+    return copies
 
 
 class EpochPlan:

@@ -50,7 +50,8 @@ class Approximator:
         known = kept_curvature(self.lm, self.settings) if self.curvature is None else self.curvature
         curvature = torch.from_numpy(known).double()
         damping = _DAMPING * curvature.diagonal().mean()
-        return torch.linalg.inv(curvature + damping * torch.eye(self.lm.dim)).float().to(self.lm.device)
+        inverse: Tensor = torch.linalg.inv(curvature + damping * torch.eye(self.lm.dim))
+        return inverse.float().to(self.lm.device)
 
     @cached_property
     def length(self) -> float:

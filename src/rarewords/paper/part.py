@@ -100,7 +100,8 @@ class Part(ABC):
 
     def said(self, name: str, **values: Any) -> str:
         """One of the part's texts in ``report.toml``, with its numbers."""
-        return TEXTS[self.name][name].format(self=self, **values)
+        text: str = TEXTS[self.name][name]
+        return text.format(self=self, **values)
 
     def picture(self) -> str:
         """The part's figure with its caption."""

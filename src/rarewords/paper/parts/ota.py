@@ -164,4 +164,5 @@ def _distances(experiment: Experiment, frame: str, words: Sequence[str]) -> np.n
             np.save(folder / "distances.npy", measure(lm, words, settings, label=label))
 
     recipe = {"model": lm.fingerprint, "settings": asdict(settings), "words": key_of(list(words))}
-    return np.load(experiment.stages.folder(label, recipe, make) / "distances.npy")
+    found: np.ndarray = np.load(experiment.stages.folder(label, recipe, make) / "distances.npy")
+    return found
