@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -182,12 +183,18 @@ def _resumed(task, whole):
 
 def two_at_once(name, bench, folder, whole):
     """Start a command twice at the same time: one makes the output, the other is refused in one line."""
-    task = Task(name, bench, folder)
-    first = task.start()
-    while not any(map(_held, folder.glob(".*.work/lock"))):  # it has begun
-        assert first.is_alive(), f"{name} ended before a second one could start"
-        time.sleep(0.001)
-    os.kill(first.pid, signal.SIGSTOP)
+    folder.mkdir()
+    for attempt in range(20):  # on a busy machine a short command may end before it is seen to have begun
+        task = Task(name, bench, folder / str(attempt))
+        first = task.start()
+        while first.is_alive() and not any(map(_held, task.folder.glob(".*.work/lock"))):
+            time.sleep(0.001)
+        with suppress(ProcessLookupError):
+            os.kill(first.pid, signal.SIGSTOP)
+            if any(map(_held, task.folder.glob(".*.work/lock"))):  # stopped while it holds the lock
+                break
+            os.kill(first.pid, signal.SIGCONT)
+        task.end(first)
     second = task.run()
     os.kill(first.pid, signal.SIGCONT)
     assert task.end(first).code == 0

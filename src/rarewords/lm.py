@@ -307,10 +307,10 @@ class LanguageModel:
                 if not query.word:
                     raise InputError(f"a vector needs a <W> to stand for; {query.pattern!r} has none")
                 if tuple(query.vector.shape) != (self.dim,):
-                    raise InputError(
-                        f"the vector for {query.word!r} has shape {tuple(query.vector.shape)}, "
-                        f"but {self.name} takes vectors of size {self.dim}"
+                    shape = (
+                        f"shape {tuple(query.vector.shape)}, but {self.name} takes vectors of size {self.dim}"
                     )
+                    raise InputError(f"the vector for {query.word!r} has {shape}")
                 ids, slot = with_slot(ids, start, end, slash if query.slash else None)
             if len(ids) > self.max_length:
                 most = f"{self.name} takes at most {self.max_length}"

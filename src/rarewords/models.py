@@ -72,10 +72,8 @@ def load_pretrained(name: str | Path = DEFAULT_MODEL, kind: Kind = "masked") -> 
     if kind == "encoder" and all(key.startswith("pooler.") for key in missing):
         model.pooler, missing = (None if missing else model.pooler), []  # random weights would be saved
     if missing:
-        raise InputError(
-            f"{name} lacks weights of {_KINDS[kind]} ({missing[0]} and {len(missing) - 1} more); "
-            "it may have been saved without its head: use the original model"
-        )
+        problem = f"lacks weights of {_KINDS[kind]} ({missing[0]} and {len(missing) - 1} more)"
+        raise InputError(f"{name} {problem}; if it was saved without its head, use the original model")
     return model, tokenizer
 
 

@@ -177,10 +177,8 @@ def _mergeable(paths: Sequence[str | Path]) -> list[Store]:
         own = asdict(store.settings)
         differing = [f"{name} {first[name]} and {own[name]}" for name in own if first[name] != own[name]]
         if differing:
-            raise InputError(
-                f"{stores[0].path} and {store.path} have different settings ({', '.join(differing)}); "
-                "use the same settings"
-            )
+            both = f"{stores[0].path} and {store.path} have different settings"
+            raise InputError(f"{both} ({', '.join(differing)}); use the same settings")
         if store.settings.min_count > 1:
             problem = f"was built with min-count {store.settings.min_count} and lacks contexts of rarer words"
             raise InputError(f"{store.path} {problem}; build it with min-count 1 to add to it")

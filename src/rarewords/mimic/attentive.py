@@ -81,10 +81,8 @@ class AttentiveMimicking:
         rows = known.rows(word_hashes(frequent))
         chosen = np.flatnonzero(rows < len(known.matrix))
         if len(chosen) < 2:
-            raise InputError(
-                f"only {len(chosen)} of the {len(frequent)} words of {store.path} with a count of at least "
-                f"{settings.min_count} have a vector to mimic; use a larger corpus or a lower min_count"
-            )
+            few = f"only {len(chosen)} of {len(frequent)} words that occur {settings.min_count} times"
+            raise InputError(f"{few} have a vector to mimic; use a larger corpus or a lower min_count")
         table = NgramTable.from_words(frequent, settings)
         words = [frequent[place] for place in chosen]
         prepared = prepared or PreparedContexts(store, words)

@@ -74,10 +74,8 @@ def _find(nltk: Any, folder: str | Path | None) -> Any:
     if missing and folder:
         raise InputError(f"{folder} has no {missing[0]}, so it is not a folder of WordNet's files")
     if missing:
-        raise InputError(
-            "WordNet 3.0 was not found; install it with 'python -m nltk.downloader wordnet' "
-            "or, on Debian and Ubuntu, 'apt install wordnet-base'"
-        )
+        ways = "'python -m nltk.downloader wordnet' or, on Debian and Ubuntu, 'apt install wordnet-base'"
+        raise InputError(f"WordNet 3.0 was not found; install it with {ways}")
     nltk.data.path.append(str(root))  # NLTK opens only files under its data path
     return str(root)
 

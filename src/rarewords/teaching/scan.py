@@ -226,10 +226,8 @@ def choose_words(
         word, reason = next(iter(refused.items()))
         raise HopelessError(f"none of the {len(refused)} words can be taught; {word!r}: {reason}")
     if not chosen:
-        raise HopelessError(
-            f"the text has no word worth teaching: none that the model splits occurs {settings.min_count} "
-            "times; give more text, a lower --min-count, or a list of words with --words"
-        )
+        none = f"the text has no word worth teaching: none that is split occurs {settings.min_count} times"
+        raise HopelessError(f"{none}; give more text, a lower --min-count, or a list with --words")
     return ChosenWords(chosen, refused, passed_over)
 
 

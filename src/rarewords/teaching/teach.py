@@ -77,10 +77,10 @@ def teach(
         kept = tuple(one for one in learned if settings.keep_all or one.verdict != "worse")
         message(f"Vectors: {len(kept):,} words to teach, {len(worse):,} left alone")
         if not kept:
-            raise HopelessError(
-                f"none of the {len(chosen.counts)} words is expected to be understood better, so nothing was "
-                "taught; give more text, or set keep_all = true (--settings) to teach them anyway"
+            none = (
+                f"none of the {len(chosen.counts)} words is expected to be understood better: nothing taught"
             )
+            raise HopelessError(f"{none}; give more text, or set keep_all = true (--settings)")
         name = read_report(lm.name).get("model") or shown_name(lm.name)
         made_from = {"model": name, "fingerprint": lm.fingerprint, "teaching": asdict(settings)}
         own = made.subset(one.word for one in kept)
