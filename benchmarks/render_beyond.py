@@ -233,7 +233,8 @@ python benchmarks/beyond.py RESULTS --model MPNET_FOLDER --name mpnet-mlm --corp
 On test, relation by relation (rare / medium / frequent): antonyms 1.08 / 1.08 / 1.26, hypernyms 1.31 / 1.23
 / 1.19, cohyponyms 1.84 / 1.51 / 1.50, misspellings 8.9. All differ significantly from the pieces (medium
 antonyms with p = .046). Two seeds, which draw other words to fit A on, differ by at most .008 in any of
-these; the table has their mean. [The lines](beyond/condensed-mpnet-mlm.jsonl) and the ranks on all entries
+these; the table has their mean. (The store was reduced to contexts of keywords and known words; these are
+the same as in the whole.) [The lines](beyond/condensed-mpnet-mlm.jsonl) and the ranks on all entries
 ([first](beyond/mpnet-mlm-condensed-0.json.gz) and [second seed](beyond/mpnet-mlm-condensed-1.json.gz)) are
 kept; `rarewords wnlampro compare` shows them beside the [pieces](wnlampro/mpnet-mlm-pieces.json.gz).
 
@@ -246,7 +247,7 @@ figures are not quite blind to it. The rows of dev but for the last, and what fo
   approximation of the pieces on, 200 steps keep 93 %, and antonyms rise from .76 and .84 times the pieces
   to .94 and .98 for rare and medium words. The search does not come to an end in some hundred steps, and
   half-way is a good place. The approximation of the pieces by itself keeps 87 to 88 %: one vector in one
-  place is not several pieces in several. That, more than the search, is what lacks to 95 %.
+  place is not several pieces in several. That, more than the search, is why 95 % is not reached.
 - *, or a* instead of *or* keeps more beside the vector (98.5 %), but no more once it is condensed (91.9 %,
   *or* 92.0 %, 200 steps from the vector on).
 - Until revision 9067d3e word and vector were joined with a slash, and the result was added to reading and
