@@ -206,7 +206,8 @@ MPNET_FOLDER`
 **Time on two cores.** `python benchmarks/bench_learner.py [--model M] [--words 1000 --corpus STORE]`: one
 word with ten sentences, everything included, takes .32 s with `gte-mlm` (goal 1) and .44 s with `mpnet-mlm`
 as `teach` uses it (goal 3); a thousand words of the store in one go take .12 s each with `gte-mlm` (goal
-.3). [Condensing](#condensing) takes about 1.3 s per word of `gte-mlm`; the slash does not need it.
+.3). [Condensing](#condensing) takes two [searches](ota.md), about 1.1 s per word of `gte-mlm`; the slash
+does not need it.
 
 [Fifty errors](beyond-errors.md) of the large model were read one by one.
 """
