@@ -134,7 +134,7 @@ def _build_apart(files: list[Path], out: Path, workers: int | None) -> None:
     # In a process of its own: this one would keep memory from one build to the next.
     command = [sys.executable, "-m", "rarewords", "--quiet", "corpus", "build", "--out", str(out)]
     command += ["--workers", str(workers)] if workers else []
-    subprocess.run([*command, "--text", *map(str, files)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*command, *map(str, files)], check=True, stdout=subprocess.DEVNULL)
 
 
 def _changed_copy(text: Path, target: Path) -> None:

@@ -32,6 +32,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from ota_behaviour import answer_overlap, held_out_distance, standard_error
+
 from rarewords.lm import LanguageModel
 from rarewords.ota.approximate import approximate
 from rarewords.ota.settings import OtaSettings

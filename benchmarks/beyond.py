@@ -19,16 +19,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from beyond_combinations import COMBINATIONS
+from rarewords.paper.experiment import tf32
 from torch import Tensor
 
-from beyond_combinations import COMBINATIONS
 from rarewords import LanguageModel, Store, WordVectors, progress
 from rarewords.mimic.learner import WordLearner
 from rarewords.mimic.masked import MaskedContexts, contexts_of_words
 from rarewords.mimic.ngrams import Spelling
 from rarewords.mimic.readings import KnownWords, pool, read
 from rarewords.mimic.settings import LearnerSettings
-from rarewords.paper.experiment import tf32
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.probe.result import ProbeResult

@@ -20,11 +20,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from sentence_transformers import SentenceTransformer
+
 from benchmarks.everywhere_causal import causal, following, peers
 from benchmarks.measures import candidates, interval
-from sentence_transformers import SentenceTransformer
-from tests.teaching.invented import FOLDER, hypernyms
-
 from rarewords import LanguageModel, teach
 from rarewords.forget import affected
 from rarewords.models import DEFAULT_MODEL, load_tokens
@@ -37,6 +36,7 @@ from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import split_words
 from rarewords.teaching.target import judge_on_target
 from rarewords.teaching.teach import Task
+from tests.teaching.invented import FOLDER, hypernyms
 
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
 _WORD = re.compile(r"[^\W\d_]+")

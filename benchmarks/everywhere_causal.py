@@ -13,9 +13,8 @@ from typing import Self
 
 import numpy as np
 import torch
-from benchmarks.measures import candidates, interval
-from tests.teaching.invented import FOLDER, hypernyms, occurrences_of
 
+from benchmarks.measures import candidates, interval
 from rarewords import InputError, LanguageModel, teach
 from rarewords.forget import taught_tokens
 from rarewords.mimic.masked import find_word
@@ -31,6 +30,7 @@ from rarewords.teaching.learners import learner_for
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.splits import Fold, Split
 from rarewords.teaching.target import held_out_sentences, scores_of_what_follows
+from tests.teaching.invented import FOLDER, hypernyms, occurrences_of
 
 # In units of the embeddings' mean distance from their mean: Adam's rates, and lengths of a step of OTA.
 _RATES, _LENGTHS = (0.001, 0.005, 0.02), (0.02, 0.1, 0.3)

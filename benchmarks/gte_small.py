@@ -14,8 +14,9 @@ from tempfile import TemporaryDirectory
 
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Normalize, Pooling, Transformer
-from training.convert import bert_weights
 from transformers import AutoConfig, AutoTokenizer, BertModel
+
+from training.convert import bert_weights
 
 
 def convert(source: Path, out: Path) -> None:

@@ -15,11 +15,12 @@ import json
 import time
 from pathlib import Path
 
+from rarewords.paper.experiment import tf32
+
 from rarewords import progress
 from rarewords.lm import LanguageModel
 from rarewords.ota.approximate import approximate
 from rarewords.ota.settings import OtaSettings
-from rarewords.paper.experiment import tf32
 from rarewords.probe.dataset import Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
 from rarewords.vectors import WordVectors

@@ -14,12 +14,12 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+from rarewords.report.figures import draw_heat_map, draw_methods, heat_map
 
 from rarewords.files import whole_file
 from rarewords.probe.compare import compare
 from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
 from rarewords.probe.result import ProbeResult
-from rarewords.report.figures import draw_heat_map, draw_methods, heat_map
 from rarewords.report.tables import (
     comparison_table,
     difference_table,

@@ -73,7 +73,5 @@ def store(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("corpus")
     (folder / "text.txt").write_text(real_text(), "utf-8")
-    rarewords(
-        "-q", "corpus", "build", "--text", folder / "text.txt", "--out", folder / "store", "--workers", 1
-    )
+    rarewords("-q", "corpus", "build", folder / "text.txt", "--out", folder / "store", "--workers", 1)
     return Store.open(folder / "store")

@@ -10,7 +10,6 @@ import multiprocessing
 import os
 import random
 import resource
-import shutil
 import signal
 import sys
 import time
@@ -22,7 +21,7 @@ from rarewords.cli.app import main
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["tests.imports"])
-COMMANDS = ("corpus build", "corpus add", "ota", "mimic train", "teach", "reproduce")
+COMMANDS = ("corpus build", "ota", "mimic train", "teach", "reproduce")
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,6 @@ class Task:
         self.name, self.bench, self.folder = name, bench, folder
         self.out = folder / "out"
         folder.mkdir()
-        if name == "corpus add":
-            shutil.copytree(bench["store"], self.out)
 
     @property
     def arguments(self):
@@ -50,7 +47,6 @@ class Task:
         words, data = ("--words", bench["many.txt"]), ("--data", bench["data.tsv"])
         given = {
             "corpus build": (bench["large.txt"], *out, "--workers", 1),
-            "corpus add": (self.out, bench["large.txt"], "--workers", 1),
             "ota": (*words, *out, *model, "--steps", 10),
             "mimic train": (*corpus, *out, *model, "--settings", bench["longer.toml"]),
             "teach": (*words, *corpus, *out, *model),
@@ -159,17 +155,6 @@ def killed_then_resumed(name, bench, folder, whole, moment):
     assert first.code in (0, -signal.SIGKILL), first.said
     _resumed(task, whole)
     return first.code != 0
-
-
-def killed_while_replacing(name, bench, folder, whole):
-    """Kill a command as soon as the folder that it replaces is set aside; the same command then ends well."""
-    task = Task(name, bench, folder)
-    process = task.start()
-    while process.is_alive() and not any(folder.glob(".*.old")):
-        pass
-    process.kill()
-    task.end(process)
-    _resumed(task, whole)
 
 
 def _resumed(task, whole):

@@ -3,5 +3,4 @@
 import transformers.models.bert.modeling_bert  # noqa: F401
 
 import rarewords.mimic.attentive
-import rarewords.paper.run
 import rarewords.teaching.teach  # noqa: F401

@@ -5,7 +5,7 @@ import pytest
 from tests import faults
 from tests.fuzz.bench import Bench
 
-CHEAP = ("corpus build", "corpus add", "ota", "mimic train")
+CHEAP = ("corpus build", "ota", "mimic train")
 
 
 @pytest.fixture(scope="module")
@@ -23,11 +23,6 @@ def whole(bench, tmp_path_factory):
 def test_killed_at_random_moments(bench, whole, tmp_path, name):
     for number, moment in enumerate(faults.moments(2)):
         faults.killed_then_resumed(name, bench, tmp_path / str(number), whole[name], moment)
-
-
-def test_killed_while_it_replaces_a_store(bench, whole, tmp_path):
-    for number in range(4):
-        faults.killed_while_replacing("corpus add", bench, tmp_path / str(number), whole["corpus add"])
 
 
 @pytest.mark.parametrize("name", CHEAP)

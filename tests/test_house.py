@@ -11,8 +11,8 @@ import rarewords
 
 HOME = Path(rarewords.__file__).parent
 _ROOMS = """
-    errors settings files progress vectors tokens models engine lm stages
-    corpus ota mimic rules card injection forget probe report teaching paper
+    errors english settings files progress vectors tokens model_folder models engine lm stages
+    corpus ota mimic rules card injection forget probe report teaching
     app cli
 """
 ORDER = _ROOMS.split()

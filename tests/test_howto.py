@@ -1,32 +1,36 @@
 """The how-tos of using a taught folder: their code runs, and their figures are those of a run."""
 
 import re
+import shlex
 
 import pytest
 
-from rarewords import WordLearner, WordVectors, inject_folder
 from rarewords.engine import one_thread
-from rarewords.models import bundled_model
-from tests.teaching.invented import FOLDER, hypernyms, sentences_of
+from tests.cli.run import rarewords
 from tests.test_documents import ROOT, code_blocks
 
 
 @pytest.fixture(scope="module")
-def place(lm, tmp_path_factory):
-    """A folder with ``text.txt`` and ``taught``, which knows the invented words."""
+def place(tmp_path_factory):
+    """A folder where the tutorial was followed until it has ``village.txt`` and ``taught``."""
     folder = tmp_path_factory.mktemp("howto")
-    (folder / "text.txt").write_text((FOLDER / "text.txt").read_text("utf-8"), "utf-8")
-    words = list(hypernyms())
-    tasks = [(word, sentences_of(word, most=12).splitlines()) for word in words]
-    made = WordLearner.for_model(lm).infer_each(tasks)
-    vectors = WordVectors(words, [one.vector for one in made])
-    inject_folder("default", vectors, folder / "taught", slash=True)
+    tutorial = ROOT / "docs" / "tutorial.md"
+    line = next(
+        line
+        for block in code_blocks(tutorial, "console")
+        for line in block.splitlines()
+        if line.startswith("$ rarewords teach") and line.endswith("--out taught")
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        exec(code_blocks(tutorial, "python")[0], {})
+        rarewords(*shlex.split(line)[2:])
     return folder
 
 
 def run(page, place, monkeypatch):
     monkeypatch.chdir(place)
-    names = {"untaught": str(bundled_model())}
+    names = {}
     with one_thread():  # small batches gain nothing from a second one, and wait for it on a busy machine
         for block in code_blocks(ROOT / "docs" / "howto" / page, "python"):
             exec(compile(block, page, "exec"), names)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rarewords.errors import InputError
-from rarewords.stages import Stages, key_of, put_back, require_free, work_beside
+from rarewords.stages import Stages, key_of, require_free, work_beside
 
 
 def test_a_piece_is_made_once_for_each_key(tmp_path):
@@ -89,17 +89,11 @@ def test_an_output_that_is_not_free_is_refused_and_stale_work_removed(tmp_path):
         require_free(out / "config.json")
 
 
-@pytest.mark.parametrize("in_place", [False, True])
-def test_a_folder_that_a_killed_run_was_replacing_comes_back(tmp_path, in_place):
+def test_a_folder_that_a_killed_run_had_replaced_is_removed(tmp_path):
     out, aside = tmp_path / "store", tmp_path / ".store.abcdefgh.old"
     (aside / "old").mkdir(parents=True)
-    (aside / "old" / "text").write_text("old")
     (tmp_path / ".store.abcdefgh.part").mkdir()
-    if in_place:  # the new one is there, and the old one was being removed
-        out.mkdir()
-        (out / "text").write_text("new")
-    put_back(out)
-    assert (out / "text").read_text() == ("new" if in_place else "old")
+    out.mkdir()
     with work_beside(out):
         pass
     assert list(tmp_path.iterdir()) == [out]
@@ -112,12 +106,6 @@ def test_a_file_that_a_killed_run_was_writing_is_removed(tmp_path):
     with work_beside(tmp_path / "vectors.safetensors"):
         pass
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_was_removed_by_hand_does_not_come_back(tmp_path):
-    (tmp_path / ".store.abcdefgh.old").mkdir()  # killed before it set the old folder aside
-    put_back(tmp_path / "store")
-    assert not (tmp_path / "store").exists()
 
 
 def _interrupted():

@@ -37,7 +37,7 @@ _FURTHER = {
     "Used in the guides": (
         "rarewords.engine.engine_for",
         "rarewords.mimic.likeness.likeness",
-        "rarewords.paper.run.reproduce",
+        "experiments.paper.run.reproduce",
         "rarewords.probe.dataset.Dataset",
         "rarewords.forget.forget",
         "rarewords.forget.taught_words",

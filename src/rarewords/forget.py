@@ -4,10 +4,11 @@ A document without any of these words gets the same tokens as before, so that it
 """
 
 import json
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice, repeat
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -15,10 +16,10 @@ from tokenizers import Tokenizer
 
 from rarewords.card import model_card
 from rarewords.corpus.read import read_documents
-from rarewords.corpus.sources import find_sources
+from rarewords.corpus.sources import find_sources, spool
 from rarewords.errors import InputError
-from rarewords.files import read_json
-from rarewords.injection import REPORT, inject, save_folder, unshare_bias
+from rarewords.injection import inject, require_output, save_folder, unshare_bias
+from rarewords.model_folder import REPORT, read_report
 from rarewords.models import load_pretrained, load_tokens, model_kind
 from rarewords.rules import own_normalizer, words_with_rules
 from rarewords.tokens import with_capital
@@ -30,18 +31,42 @@ _TEXTS_AT_ONCE = 1024
 
 def taught_tokens(model: Any, tokenizer: Any) -> dict[str, int]:
     """The words that a model was taught, with their tokens, in the order they were taught."""
-    first = getattr(model.config, "rarewords_first_token", None)
+    beside = {token: word for word, token in words_with_rules(tokenizer).items()}
+    first = _first_taught(model, tokenizer, beside)
     if first is None:
         return {}
-    beside = {token: word for word, token in words_with_rules(tokenizer).items()}
     added = sorted((token, name) for name, token in tokenizer.get_added_vocab().items() if token >= first)
     return {beside.get(token, name): token for token, name in added}
 
 
-def read_report(folder: str | Path) -> dict[str, Any]:
-    """What ``teach`` wrote into a folder; empty if it was not made by ``teach``."""
-    path = Path(folder) / REPORT
-    return dict(read_json(path)) if path.is_file() else {}
+def _first_taught(model: Any, tokenizer: Any, beside: Collection[int]) -> int | None:
+    """The first taught token, if there is one; config, tokenizer and embeddings must agree about it.
+
+    :param beside: the tokens that stand behind a word's subwords.
+    """
+    first, rows = (getattr(model.config, f"rarewords_{name}", None) for name in ("first_token", "rows"))
+    if first is None and rows is None and not beside:
+        return None
+    size, added = len(model.get_input_embeddings().weight), tokenizer.added_tokens_decoder
+    last = max(added, default=0)
+
+    def looks_taught(token: int) -> bool:
+        one = added.get(token)
+        return (
+            one is not None and not one.special and (token in beside or (one.single_word and one.normalized))
+        )
+
+    if (
+        not (type(first) is int and type(rows) is int and 0 < first <= last < size and first <= rows <= size)
+        or not all(map(looks_taught, range(first, last + 1)))
+        or looks_taught(first - 1)
+        or any(token < first for token in beside)
+    ):
+        raise InputError(
+            f"config.json says that the taught words start at token {first!r:.40} after {rows!r:.40} rows, "
+            "but the tokenizer or the weights say otherwise; teach the original model again"
+        )
+    return first
 
 
 @dataclass(frozen=True)
@@ -84,6 +109,7 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
 
     These keep their vectors; their tokens move up.
     """
+    require_output(out, folder)
     kind = model_kind(folder)
     model, tokenizer = load_pretrained(folder, kind)
     tokens, beside = taught_tokens(model, tokenizer), words_with_rules(tokenizer)
@@ -103,7 +129,7 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
         now += inject(model, tokenizer, vectors.subset(same), predictable=said, slash=slash).ids.values()
     for layer, rows in zip(_layers(model), kept, strict=True):
         layer[now] = rows
-    for one in (report, *report.get("earlier", ())):
+    for one in (report, *report.get("earlier", ())) if report else ():
         one["words"] = [word for word in one.get("words", ()) if word["word"] not in gone]
     card = model_card(
         report.get("model", Path(folder).resolve().name),
@@ -156,6 +182,11 @@ def affected(model: str | Path, texts: Iterable[tuple[K, str]]) -> Iterator[tupl
     known, tokenizer = _reported(report), load_tokens(model).tokenizer
     added = tokenizer.get_added_vocab() | words_with_rules(tokenizer)
     words = {added[form]: word for form, word in _words_of(added, known).items() if word in known}
+    if missing := known.keys() - set(words.values()):
+        raise InputError(
+            f"the tokenizer of {model} does not match its {REPORT}: {min(missing)!r} is no token; "
+            "restore tokenizer.json and tokenizer_config.json, or teach the model again"
+        )
     left = iter(texts)
     while batch := list(islice(left, _TEXTS_AT_ONCE)):
         encoded = tokenizer([text for _, text in batch], add_special_tokens=False, verbose=False)
@@ -176,15 +207,17 @@ class Document(NamedTuple):
 def documents(
     texts: Sequence[str | Path], field: str = "text", id_field: str | None = None
 ) -> Iterator[tuple[Document, str]]:
-    """The documents of files and their text; in plain text every line is a document.
+    """The documents of files, or of standard input (``-``); in plain text every line is a document.
 
     :param field: the field that holds the text in jsonl, csv, tsv and parquet.
     :param id_field: the field that holds each document's id in them.
     """
-    for source in find_sources(texts, field):
-        ids: Iterator[str] = repeat("")
-        if id_field is not None and source.format != "text":
-            ids = read_documents(replace(source, field=id_field), numbers=True)
-        # Side by side: every record has a text and an id, though either may be empty.
-        for number, (name, text) in enumerate(zip(ids, read_documents(source), strict=False), 1):
-            yield Document(source.path, number, name or None), text
+    with TemporaryDirectory() as folder:
+        for source in find_sources(spool(texts, Path(folder).absolute()), field):
+            file = "-" if Path(source.path).parent == Path(folder) else source.path
+            ids: Iterator[str] = repeat("")
+            if id_field is not None and source.format != "text":
+                ids = read_documents(replace(source, field=id_field), numbers=True)
+            # Side by side: every record has a text and an id, though either may be empty.
+            for number, (name, text) in enumerate(zip(ids, read_documents(source), strict=False), 1):
+                yield Document(file, number, name or None), text

@@ -19,14 +19,9 @@ from tokenizers import AddedToken
 
 from rarewords.card import model_card
 from rarewords.errors import InputError
-from rarewords.files import whole_folder
-from rarewords.models import (
-    is_sentence_transformer,
-    load_pretrained,
-    model_kind,
-    shown_name,
-    transformer_folder,
-)
+from rarewords.files import require_folder, whole_folder
+from rarewords.model_folder import REPORT, check_folder, is_sentence_transformer, transformer_folder
+from rarewords.models import load_pretrained, model_kind, shown_name
 from rarewords.rules import (
     normalized,
     own_normalizer,
@@ -38,7 +33,6 @@ from rarewords.rules import (
 from rarewords.tokens import Tokens
 from rarewords.vectors import WordVectors
 
-REPORT = "teaching.json"
 # How far the output bias of a new word lies below the mean of the others: enough to keep it out of the first
 # hundred answers (measured in docs/results/teach.md), and little enough for training to go on from there.
 _BELOW = 20.0
@@ -110,6 +104,7 @@ def inject_folder(
 
     :param model: ``default``, a folder or a hub name.
     """
+    require_output(out, model)
     kind = model_kind(model)
     language_model, tokenizer = load_pretrained(model, kind)
     injection = inject(language_model, tokenizer, vectors, predictable=predictable, slash=slash)
@@ -153,9 +148,11 @@ def save_folder(
     :param base: the model it was made from; a sentence-transformers folder keeps its other modules.
     :param report: what ``teach`` did.
     """
+    require_output(out, base)
     with whole_folder(out) as folder:
         inner = folder
         if is_sentence_transformer(base):
+            check_folder(Path(base))  # so that the copy follows no link out of the folder
             left_out = shutil.ignore_patterns(*_OLD_WEIGHTS)
             shutil.copytree(base, folder, ignore=left_out, dirs_exist_ok=True)
             inner = folder / transformer_folder(base).relative_to(base)
@@ -165,6 +162,13 @@ def save_folder(
         if report:
             text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
             (folder / REPORT).write_text(text, "utf-8")
+
+
+def require_output(out: str | Path, base: str | Path) -> None:
+    """Refuse an output folder that is not free or lies inside the model folder it is made from."""
+    require_folder(Path(out), empty=True)
+    if Path(base).is_dir() and Path(out).resolve().is_relative_to(Path(base).resolve()):
+        raise InputError(f"{out} is inside the model folder {base}; choose another folder")
 
 
 def _held(tokenizer: Any, words: Sequence[str], slash: bool) -> set[str]:

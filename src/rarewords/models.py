@@ -20,6 +20,7 @@ from platformdirs import user_cache_path
 
 from rarewords.errors import InputError
 from rarewords.files import file_digest, read_json, whole_folder, writing
+from rarewords.model_folder import check_folder, is_sentence_transformer, transformer_folder
 from rarewords.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL = "default"
 BUNDLED_NAME = "gte-mlm"
-_MODULES = "modules.json"  # what makes a folder one of sentence-transformers
 
 Kind = Literal["masked", "encoder", "causal"]
 _KINDS = {"masked": "a masked LM", "encoder": "an encoder without a masked-LM head", "causal": "a causal LM"}
@@ -37,10 +37,11 @@ def model_kind(name: str | Path = DEFAULT_MODEL) -> Kind:
     """What a model is, by its folder and its config; a sentence-transformers folder is an encoder."""
     from transformers import AutoConfig
 
-    if is_sentence_transformer(name):
-        return "encoder"
     with _loading(f"the model {name}"):
-        config = AutoConfig.from_pretrained(_source(name), trust_remote_code=False)
+        source = _source(name)
+        if is_sentence_transformer(name):
+            return "encoder"
+        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
     architecture = (config.architectures or [""])[0]
     if architecture.endswith(("ForCausalLM", "LMHeadModel")):
         return "causal"
@@ -85,27 +86,6 @@ def load_tokens(name: str | Path = DEFAULT_MODEL) -> Tokens:
         tokenizer = AutoTokenizer.from_pretrained(_source(name), trust_remote_code=False)
         tokenizer("a")
         return Tokens(tokenizer)
-
-
-def is_sentence_transformer(folder: str | Path) -> bool:
-    """Whether a folder is one of sentence-transformers."""
-    return (Path(folder) / _MODULES).is_file()
-
-
-def transformer_folder(folder: str | Path) -> Path:
-    """Where the transformer of a sentence-transformers folder is."""
-    return Path(folder) / _modules(folder)[0].get("path", "")
-
-
-def pooling(name: str | Path) -> str:
-    """How an encoder makes one vector of a text: ``cls``, ``lasttoken`` or ``mean``."""
-    for module in _modules(name) if is_sentence_transformer(name) else []:
-        if module.get("type", "").endswith("Pooling"):
-            chosen = read_json(Path(name) / module.get("path", "") / "config.json")
-            for mode, old in (("cls", "cls_token"), ("lasttoken", "lasttoken")):
-                if chosen.get("pooling_mode") == mode or chosen.get(f"pooling_mode_{old}"):
-                    return mode
-    return "mean"
 
 
 def choose_device(device: str = "auto") -> torch.device:
@@ -178,7 +158,8 @@ def _source(name: str | Path) -> str:
         raise InputError(f"the model folder {source} does not exist")
     if not path.is_dir():
         return _reachable(source)
-    path = transformer_folder(path) if is_sentence_transformer(path) else path
+    check_folder(path)
+    path = transformer_folder(path)
     if not (path / "config.json").is_file():
         raise InputError(f"{path} has no config.json, so it is not a Hugging Face model folder")
     return str(path)
@@ -231,13 +212,6 @@ def _damaged(folder: Path, expected: Mapping[str, str]) -> str | None:
         except OSError:
             return name
     return None
-
-
-def _modules(folder: str | Path) -> list[dict[str, str]]:
-    found = read_json(Path(folder) / _MODULES)
-    if not isinstance(found, list) or not found or not all(isinstance(one, dict) for one in found):
-        raise InputError(f"{Path(folder) / _MODULES} lists no modules; give a sentence-transformers folder")
-    return found
 
 
 @contextmanager

@@ -181,14 +181,6 @@ def require_free(out: Path) -> None:
     require_folder(out, empty=True)
 
 
-def put_back(out: Path) -> None:
-    """Put back a folder that a run was replacing when it was killed."""
-    if not out.exists() and any(_left_by_a_kill(out, "old/old")):
-        with work_beside(out, keep=True):
-            for old in _left_by_a_kill(out, "old/old"):
-                old.replace(out)
-
-
 def _clear_up(out: Path) -> None:
     """Remove what a killed run has left: a half-written file or folder, and a folder that it had replaced."""
     for ending in ("part", "old") if out.exists() else ("part",):

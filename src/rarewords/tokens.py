@@ -69,6 +69,11 @@ class Tokens:
                 return tuple(wrapped[:start]), tuple(wrapped[start + len(plain) :])
         return (), ()
 
+    def spelled(self, word: str) -> str:
+        """A word with single spaces, in small letters if the tokenizer ignores case."""
+        plain = " ".join(word.split())
+        return plain.lower() if self.lower_case else plain
+
     def behind_a_word(self, text: str) -> tuple[int, ...]:
         """The ids of a text behind a word and a space; the space may be a token of its own."""
         word, both = self._ids(["a", f"a {text}"])

@@ -39,8 +39,11 @@ class Done:
     stderr: str
 
 
-def rarewords(*arguments, code=0):
-    """Run ``rarewords ARGUMENTS``; fails the test when the exit code is another than ``code``."""
+def rarewords(*arguments, code=0, program=main):
+    """Run ``rarewords ARGUMENTS``; fails the test when the exit code is another than ``code``.
+
+    :param program: the main function of another command line.
+    """
     out, err, found = io.StringIO(), io.StringIO(), 0
     before = sys.argv
     sys.argv = ["rarewords", *map(str, arguments)]
@@ -50,7 +53,7 @@ def rarewords(*arguments, code=0):
             redirect_stderr(err),
             patch.object(LanguageModel, "from_pretrained", loaded),
         ):
-            main()
+            program()
     except SystemExit as stop:
         found = stop.code or 0
     finally:
@@ -59,8 +62,10 @@ def rarewords(*arguments, code=0):
     return Done(out.getvalue(), err.getvalue())
 
 
-def refused(*arguments):
+def refused(*arguments, program=main):
     """Run a command that must be refused: exit code 2, one line on stderr. Returns that line."""
-    lines = [line for line in rarewords(*arguments, code=2).stderr.splitlines() if line.strip()]
+    lines = [
+        line for line in rarewords(*arguments, code=2, program=program).stderr.splitlines() if line.strip()
+    ]
     assert len(lines) == 1, lines
     return lines[0]

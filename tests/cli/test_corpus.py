@@ -45,7 +45,7 @@ def text_file(tmp_path):
 def store(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cli")
     (folder / "text.txt").write_text(real_text()[:200_000], "utf-8")
-    call("corpus", "build", "--text", folder / "text.txt", "--out", folder / "store", "--workers", 1)
+    call("corpus", "build", folder / "text.txt", "--out", folder / "store", "--workers", 1)
     return folder / "store"
 
 
@@ -63,36 +63,30 @@ def test_show_prints_count_and_contexts(store):
     assert json.loads(call("corpus", "show", store, "--json"))["settings"]["window"] == 25
 
 
-def test_standard_input_several_files_and_adding(store, tmp_path):
+def test_standard_input_and_several_files(store, tmp_path):
     text = real_text()[:200_000].encode()
     half = text.index(b"\n", 100_000) + 1
-    first = text[:half].rfind(b"\n", 0, half // 2) + 1
-    (tmp_path / "a.txt").write_bytes(text[:first])
-    (tmp_path / "b.txt").write_bytes(text[first:half])
-    build = run("corpus", "build", tmp_path / "a.txt", "--text", tmp_path / "b.txt", "--out", tmp_path / "s")
-    assert build.returncode == 0, build.stderr
-    command = [sys.executable, "-m", "rarewords", "corpus", "add", tmp_path / "s", "--text", "-"]
+    (tmp_path / "a.txt").write_bytes(text[:half])
+    (tmp_path / "copy.txt").write_bytes(text[:half])
+    command = [sys.executable, "-m", "rarewords", "corpus", "build", "--out", tmp_path / "s", "-"]
     piped = subprocess.run(
-        command,
+        [*command, tmp_path / "a.txt", tmp_path / "copy.txt"],
         input=text[half:], capture_output=True, check=False,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
     assert piped.returncode == 0, piped.stderr
-    assert tables(tmp_path / "s") == tables(store)
-    again = run("corpus", "add", tmp_path / "s", tmp_path / "a.txt", "--text", tmp_path / "b.txt")
-    assert again.returncode == 0, again.stderr
-    assert again.stderr.count("the store already holds this text") == 2
+    assert b"copy.txt: its text has already been read" in piped.stderr
     assert tables(tmp_path / "s") == tables(store)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--text", "gone.txt", "--out", "s"], "gone.txt does not exist"),
-        (["--text", "a.jsonl", "--field", "txet", "--out", "s"], "no field 'txet'; it has 'text'"),
-        (["--text", "cut.txt.gz", "--out", "s"], "truncated"),
-        (["--text", "empty.txt", "--out", "s"], "empty.txt is empty"),
-        (["--text", "dots.txt", "--out", "s"], "the text has no words"),
+        (["gone.txt", "--out", "s"], "gone.txt does not exist"),
+        (["a.jsonl", "--field", "txet", "--out", "s"], "no field 'txet'; it has 'text'"),
+        (["cut.txt.gz", "--out", "s"], "truncated"),
+        (["empty.txt", "--out", "s"], "empty.txt is empty"),
+        (["dots.txt", "--out", "s"], "the text has no words"),
         (["--out", "s"], "no text given"),
         (
             ["a.jsonl", "--out", "s", "--settings", "window.toml"],
@@ -103,8 +97,8 @@ def test_standard_input_several_files_and_adding(store, tmp_path):
             "contexts must be at least 1 and at most 1000000, not 0",
         ),
         (["a.jsonl", "--out", "s", "--rule", "all"], "rule (--rule) must be english or any"),
-        (["--text", "a.jsonl", "--out", "taken"], "choose another folder"),
-        (["--text", "a.jsonl", "--out", "s", "--engine", "spark"], "no engine called 'spark'"),
+        (["a.jsonl", "--out", "taken"], "choose another folder"),
+        (["a.jsonl", "--out", "s", "--engine", "spark"], "no engine called 'spark'"),
     ],
 )
 def test_mistakes_are_one_line_and_leave_nothing(tmp_path, monkeypatch, arguments, message):
@@ -137,17 +131,7 @@ def test_unreadable_file(tmp_path):
     path.write_text("words")
     path.chmod(0)
     with pytest.raises(InputError, match="cannot be read"):
-        call("corpus", "build", "--text", path, "--out", tmp_path / "s")
-
-
-def test_stores_of_other_settings_do_not_mix(store, tmp_path):
-    (tmp_path / "a.txt").write_text("some words\n")
-    (tmp_path / "small.toml").write_text("window = 3\n")
-    settings = "--settings", tmp_path / "small.toml", "--workers", 1
-    call("corpus", "build", "--text", tmp_path / "a.txt", "--out", tmp_path / "s", *settings)
-    with pytest.raises(InputError, match=r"different settings .window 25 and 3"):
-        call("corpus", "merge", store, tmp_path / "s", "--out", tmp_path / "merged")
-    assert not (tmp_path / "merged").exists()
+        call("corpus", "build", path, "--out", tmp_path / "s")
 
 
 def _in_small_disk(folder, command):
@@ -164,7 +148,7 @@ def test_full_disk(text_file, tmp_path):
     if not shutil.which("unshare") or _in_small_disk(disk, "true").returncode:
         pytest.skip("no small disk can be mounted here")
     for workers in (1, 2):
-        build = f"{sys.executable} -m rarewords corpus build --text {text_file} --out {disk}/s"
+        build = f"{sys.executable} -m rarewords corpus build {text_file} --out {disk}/s"
         result = _in_small_disk(disk, f"{build} --workers {workers}; echo code $?; ls {disk}")
         assert result.stdout.split() == ["code", "2"], result.stderr
         assert "no space left on the disk" in result.stderr
@@ -173,7 +157,7 @@ def test_full_disk(text_file, tmp_path):
 
 def test_interrupt_stops_everything_and_the_next_start_goes_on(tmp_path):
     (tmp_path / "big.txt").write_text(real_text() * 12, "utf-8")
-    command = [sys.executable, "-m", "rarewords", "corpus", "build", "--text", tmp_path / "big.txt"]
+    command = [sys.executable, "-m", "rarewords", "corpus", "build", tmp_path / "big.txt"]
     command += ["--out", tmp_path / "s", "--workers", "2"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen(
@@ -206,7 +190,7 @@ def _group_is_alive(group):
 
 def test_two_builds_of_one_store_at_once_are_refused(text_file, tmp_path):
     with work_beside(tmp_path / "s"), pytest.raises(InputError, match="another process is writing"):
-        call("corpus", "build", "--text", text_file, "--out", tmp_path / "s", "--workers", 1)
+        call("corpus", "build", text_file, "--out", tmp_path / "s", "--workers", 1)
 
 
 def test_a_build_over_a_store_leaves_the_work_of_others_alone(store, text_file):

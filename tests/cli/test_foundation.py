@@ -174,7 +174,7 @@ def test_wrong_options_are_one_line_that_names_the_help():
 
 
 def test_an_interruption_says_so_and_exits_with_130():
-    command = [sys.executable, "-m", "rarewords", "-q", "corpus", "build", "--text", "-", "--out", "never"]
+    command = [sys.executable, "-m", "rarewords", "-q", "corpus", "build", "-", "--out", "never"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdin.write("text " * 100_000)  # more than a pipe holds: this returns once the program reads it
     process.stdin.flush()

@@ -4,8 +4,8 @@ import tomllib
 from importlib.resources import files
 
 import pytest
-from docs.making.commands import command_tree, walk
 
+from docs.making.commands import command_tree, walk
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.ota.settings import OtaSettings
 from rarewords.teaching.settings import TeachSettings

@@ -30,18 +30,18 @@ def words(tmp_path):
 
 def test_it_prints_answers_before_and_after_and_every_word_not_taught(text, words, tmp_path):
     out = tmp_path / "model"
-    shown = rarewords("-q", "teach", "--text", text, "--words", words, "--out", out, "--workers", 1)
+    shown = rarewords("-q", "teach", text, "--words", words, "--out", out, "--workers", 1)
     for part in ("torvane", "before", "after", "verdict", "Verdicts: ", "Held-out contexts, "):
         assert part in shown.stdout
     assert "Not taught: zzyzx: the text does not contain it as a word" in shown.stdout
     assert "Not taught: world: the model already has it as one piece" in shown.stdout
     assert shown.stderr == ""
-    assert "exists and is not empty" in refused("-q", "teach", "--text", text, "--out", out)
+    assert "exists and is not empty" in refused("-q", "teach", text, "--out", out)
 
 
 def test_json_is_the_report_and_progress_is_on_stderr(text, words, tmp_path):
     out = tmp_path / "model"
-    shown = rarewords("teach", "--text", text, "--words", words, "--out", out, "--workers", 1, "--json")
+    shown = rarewords("teach", text, "--words", words, "--out", out, "--workers", 1, "--json")
     report = json.loads(shown.stdout)
     assert report.pop("folder") == str(out)
     assert {**report, "earlier": []} == read_json(out / "teaching.json")  # words of earlier teachings
@@ -51,7 +51,7 @@ def test_json_is_the_report_and_progress_is_on_stderr(text, words, tmp_path):
 
 def test_the_plan_names_words_stages_and_time_and_does_nothing(text, words, tmp_path):
     out = tmp_path / "model"
-    command = ("-q", "teach", "--text", text, "--words", words, "--out", out, "--workers", 1, "--plan")
+    command = ("-q", "teach", text, "--words", words, "--out", out, "--workers", 1, "--plan")
     shown = rarewords(*command)
     assert "Would teach gte-mlm 3 words: torvane, thassel, yurla" in shown.stdout
     assert "in all, about" in shown.stdout
@@ -76,7 +76,7 @@ def test_mistakes_are_one_line(text, tmp_path):
         return refused("-q", "teach", *arguments, "--out", out, "--workers", 1)
 
     assert "empty.txt is empty" in wrong(empty)
-    assert "none of the 2 words can be taught; 'zzyzx'" in wrong("--text", text, "--words", absent)
+    assert "none of the 2 words can be taught; 'zzyzx'" in wrong(text, "--words", absent)
     assert "give either text" in wrong()
     assert "give either text" in wrong(text, "--corpus", tmp_path)
     assert "is not a store" in wrong("--corpus", tmp_path)
@@ -84,8 +84,8 @@ def test_mistakes_are_one_line(text, tmp_path):
     assert "does not exist" in wrong(text, "--words", tmp_path / "nothing.txt")
     assert "rule must be one of english, any" in wrong(text, "--rule", "latin")
     assert "is not a mimic model" in wrong(text, "--learner", tmp_path)
-    assert "no config.json" in wrong("--text", text, "--model", tmp_path)
-    assert "is a file, not a folder" in refused("-q", "teach", "--text", text, "--out", text)
+    assert "no config.json" in wrong(text, "--model", tmp_path)
+    assert "is a file, not a folder" in refused("-q", "teach", text, "--out", text)
     assert not out.exists()
 
 
@@ -132,7 +132,7 @@ def test_mistakes_in_a_settings_file_name_the_file_and_the_key(text, tmp_path):
 
 
 def test_ctrl_c_says_where_the_work_is_and_the_same_command_goes_on(text, words, tmp_path):
-    command = [sys.executable, "-m", "rarewords", "teach", "--text", text, "--words", words]
+    command = [sys.executable, "-m", "rarewords", "teach", text, "--words", words]
     command = [str(part) for part in [*command, "--out", tmp_path / "model", "--workers", "1"]]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     said = []

@@ -1,4 +1,4 @@
-"""The commands, from the data set to tables and figures."""
+"""The commands, from the data set to tables."""
 
 import json
 import sys
@@ -37,7 +37,7 @@ def small(tmp_path):
     return ["--limit", "15", "--set", "test", "--device", "cpu", "--data", tmp_path / "hypernyms.tsv"]
 
 
-def test_from_evaluation_to_figures(run, small, tmp_path):
+def test_from_evaluation_to_comparison(run, small, tmp_path):
     code, out, err = run("eval", *small, "--answers", "--out", tmp_path / "a.json")
     assert code == 0, err
     assert "| hypernym" in out
@@ -56,15 +56,6 @@ def test_from_evaluation_to_figures(run, small, tmp_path):
     assert sum(line.startswith(f"| {word}") for line in out.splitlines()) == 2
     code, out, _ = run("compare", *results, "--json")
     assert json.loads(out)["results"] == ["gte-mlm pieces", "gte-mlm avg"]
-    relation = ["--relation", "hypernym"]
-    code, _, err = run("figure", tmp_path / "a.json", "--heatmap", "--relation", "cohyponym+", "--out", "x")
-    assert (code, "no entries of the relation cohyponym" in err) == (2, True)
-    assert run("figure", tmp_path / "a.json", "--heatmap", *relation, "--out", tmp_path / "h")[0] == 0
-    assert (tmp_path / "h.png").is_file()
-    assert run("figure", *results, "--out", tmp_path / "f.svg")[0] == 0
-    assert (tmp_path / "f.svg").is_file()
-    code, _, err = run("figure", *results, "--heatmap", "--out", tmp_path / "x")
-    assert (code, "one result, not 2" in err) == (2, True)
 
 
 def test_vectors_of_either_format_give_the_same_ranks(run, small, lm, tmp_path):
@@ -120,7 +111,6 @@ def test_mistakes_are_one_line(run, tmp_path):
         (["eval", "--slash", *out], "needs vectors"),
         (["compare", bad], "not a JSON file"),
         (["compare", shape], "shape.json is damaged"),
-        (["figure", shape, *out], "shape.json is damaged"),
         (["build", "--counts", tmp_path / "none.tsv", *out], "WordNet|does not exist"),
         (["build", "--counts", counts, *out], "WordNet|counts.tsv, line 2"),
         (["build", "--counts", tmp_path, *out], "WordNet|is not a"),

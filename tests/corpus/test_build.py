@@ -15,7 +15,7 @@ import pytest
 
 from rarewords import progress
 from rarewords.corpus import merge, sources
-from rarewords.corpus.build import add_text, build, merge_stores
+from rarewords.corpus.build import build
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.store import Store
 from rarewords.engine import LocalEngine
@@ -98,7 +98,6 @@ def halves(wikipedia, tmp_path):
     lines = wikipedia.splitlines(keepends=True)
     for name, some in (("a", lines[:600]), ("b", lines[600:])):
         (tmp_path / f"{name}.txt").write_text("".join(some), "utf-8")
-        build([tmp_path / f"{name}.txt"], tmp_path / name, SMALL, workers=1)
     return tmp_path
 
 
@@ -114,28 +113,24 @@ def test_a_small_text_starts_no_processes(tmp_path, monkeypatch):
         build([tmp_path], tmp_path / "again", SMALL, workers=2)
 
 
-def test_adding_and_merging_are_building_from_all(reference_store, halves, monkeypatch):
+def test_the_split_of_the_text_does_not_matter(reference_store, halves, monkeypatch):
     both = build([halves / "b.txt", halves / "a.txt"], halves / "both", SMALL, workers=1)
     assert tables(both.path) == tables(reference_store.path)
     # With ranges so small that each step of the merge has many.
     for name, size in (("CONTEXTS_AT_ONCE", 9000), ("SENTENCES_AT_ONCE", 1000), ("BLOCKS_AT_ONCE", 16)):
         monkeypatch.setattr(merge, name, size)
-    merged = merge_stores([halves / "a", halves / "b"], halves / "merged", workers=1)
-    assert digests(merged.path) == digests(both.path)
-    (halves / "a.txt").unlink()  # adding must not need the old text
-    added = add_text(halves / "a", [halves / "b.txt"], workers=1)
-    assert digests(added.path) == digests(both.path)
-    names = ["a", "b", "b.txt", "both", "merged"]
-    assert sorted(path.name for path in halves.iterdir()) == names
+    ranges = build([halves / "a.txt", halves / "b.txt"], halves / "ranges", SMALL, workers=1)
+    assert digests(ranges.path) == digests(both.path)
+    assert sorted(path.name for path in halves.iterdir()) == ["a.txt", "b.txt", "both", "ranges"]
 
 
 def test_record_batches_do_not_depend_on_the_ranges(reference_store, halves, monkeypatch):
     small = {name: (rows >> 13, types) for name, (rows, types) in merge._TABLES.items()}
     monkeypatch.setattr(merge, "_TABLES", {**small, "sentences.arrow": (100, small["sentences.arrow"][1])})
-    one = merge_stores([halves / "a", halves / "b"], halves / "one", workers=1)
+    one = build([halves / "a.txt", halves / "b.txt"], halves / "one", SMALL, workers=1)
     monkeypatch.setattr(merge, "CONTEXTS_AT_ONCE", 9000)
     monkeypatch.setattr(merge, "BLOCKS_AT_ONCE", 16)
-    two = merge_stores([halves / "b", halves / "a"], halves / "two", workers=1)
+    two = build([halves / "b.txt", halves / "a.txt"], halves / "two", SMALL, workers=1)
     assert digests(one.path) == digests(two.path) != digests(reference_store.path)
     for word in ("the", "zero", "informal"):
         assert two.contexts(word) == reference_store.contexts(word)
@@ -143,29 +138,23 @@ def test_record_batches_do_not_depend_on_the_ranges(reference_store, halves, mon
 
 
 def test_a_text_counts_once_however_often_it_is_given(halves, capsys):
-    before = digests(halves / "a")
     shutil.copy(halves / "a.txt", halves / "copy.txt")
     progress.enable()
     try:
-        assert digests(add_text(halves / "a", [halves / "a.txt"], workers=1).path) == before
-        assert "copy.txt: the store already holds this text" not in capsys.readouterr().err
-        add_text(halves / "a", [halves / "b.txt", halves / "copy.txt"], workers=1)
-        assert "copy.txt: the store already holds this text" in capsys.readouterr().err
+        files = [halves / name for name in ("a.txt", "copy.txt", "b.txt", "a.txt")]
+        store = build(files, halves / "all", SMALL, workers=1)
+        assert capsys.readouterr().err.count("copy.txt: its text has already been read") == 1
     finally:
         progress.enable(False)
-    files = [halves / name for name in ("copy.txt", "a.txt", "b.txt")]
-    assert digests(build(files, halves / "all", SMALL, workers=1).path) == digests(halves / "a")
-    with pytest.raises(InputError, match="hold the same text would count it twice"):
-        merge_stores([halves / "all", halves / "b"], halves / "twice", workers=1)
+    once = build([halves / "b.txt", halves / "a.txt"], halves / "once", SMALL, workers=1)
+    assert digests(store.path) == digests(once.path)
     assert not list(halves.glob(".*"))
 
 
-def test_stores_without_contexts_can_be_merged(tmp_path):
+def test_a_text_without_contexts_beside_one_with(tmp_path):
     (tmp_path / "a.txt").write_text("Ελλάδα 1945.\n", "utf-8")
     (tmp_path / "b.txt").write_text("Some words.\n", "utf-8")
-    for name in "ab":
-        build([tmp_path / f"{name}.txt"], tmp_path / name, workers=1)
-    store = merge_stores([tmp_path / "a", tmp_path / "b"], tmp_path / "both", workers=1)
+    store = build([tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "both", workers=1)
     assert (store.count("ελλάδα"), store.counts()[0]) == (1, ["some", "words"])
 
 
@@ -178,8 +167,6 @@ def test_min_count_and_seed_and_window(wikipedia, tmp_path, reference_store):
     assert store.contexts("zero") == reference_store.contexts("zero")
     assert store.count("informal") == reference_store.count("informal") < 10
     assert store.contexts("informal") == []
-    with pytest.raises(InputError, match="min-count 10"):
-        add_text(store.path, [tmp_path / "text.txt"])
     other = CorpusSettings(contexts=50, window=5, seed=4)
     another = build([tmp_path / "text.txt"], tmp_path / "other", other, workers=1)
     first, second = ({c.sentence for c in s.contexts("the")} for s in (reference_store, another))

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from rarewords.corpus.build import add_text, build
+from rarewords.corpus.build import build
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.store import FILES, Store
 from rarewords.errors import InputError
@@ -56,7 +56,7 @@ def test_more_contexts_than_there_are(store):
 def test_the_key_tells_stores_apart(store, copy, tmp_path):
     assert Store.open(copy).key == store.key
     (tmp_path / "more.txt").write_text("Another text.\n")
-    assert add_text(copy, [tmp_path / "more.txt"], workers=1).key != store.key
+    assert build([tmp_path / "more.txt"], tmp_path / "other", workers=1).key != store.key
 
 
 @pytest.mark.parametrize("name", FILES)

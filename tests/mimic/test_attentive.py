@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from training.pack_mimic import pack_folder
 
 from rarewords import InputError, WordVectors, build_store
 from rarewords.corpus.settings import CorpusSettings
@@ -16,6 +15,7 @@ from rarewords.mimic.ngrams import NgramTable
 from rarewords.mimic.readings import KnownWords
 from rarewords.mimic.settings import preset
 from rarewords.mimic.train import train
+from training.pack_mimic import pack_folder
 
 SETTINGS = preset("am+context", min_count=20, epochs=2, held_out=0.1)
 

@@ -5,7 +5,6 @@ import json
 import pytest
 import torch
 from safetensors.torch import save_file
-from training.pack_mimic import pack
 
 from rarewords import InputError, Query, WordVectors
 from rarewords.mimic.attentive import AttentiveMimicking
@@ -13,6 +12,7 @@ from rarewords.mimic.readings import KnownWords
 from rarewords.mimic.settings import bundled_mimic
 from rarewords.models import load_packed
 from tests.cli.run import rarewords
+from training.pack_mimic import pack
 
 
 @pytest.fixture(scope="module")

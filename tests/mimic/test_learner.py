@@ -199,11 +199,6 @@ def test_settings_are_checked():
             LearnerSettings(**one)
     with pytest.raises(InputError, match="unknown setting 'volume'"):
         LearnerSettings.from_dict({"volume": 11}, "x")
-    # A setting of earlier versions that is gone: folders in which it changed nothing can still be read.
-    old = {"attention": 0.0, "scale": 1.0, "condense": 0, "spelling": 0.3}
-    assert LearnerSettings.from_dict(old, "x") == LearnerSettings(spelling=0.3)
-    with pytest.raises(InputError, match="unknown setting 'scale'"):
-        LearnerSettings.from_dict({"scale": 1.3}, "x")
 
 
 def test_the_key_tells_apart_what_gives_other_vectors(lm, learner):

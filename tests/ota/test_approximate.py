@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from benchmarks.ota_behaviour import answer_overlap, held_out_distance
 
+from benchmarks.ota_behaviour import answer_overlap, held_out_distance
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel, Query
 from rarewords.ota.approximate import approximate, condense

@@ -4,8 +4,8 @@ compares them, in sentences."""
 import numpy as np
 import pytest
 import torch
-from benchmarks.everywhere_causal import _AROUND, SentenceFrame, distill
 
+from benchmarks.everywhere_causal import _AROUND, SentenceFrame, distill
 from rarewords import InputError, LanguageModel, WordVectors
 from rarewords.ota.objective import Batch, Objective
 from rarewords.ota.settings import OtaSettings

@@ -86,7 +86,6 @@ def test_command_writes_table_json_and_words_file(tmp_path):
     command = [
         "-q",
         "scan",
-        "--text",
         tmp_path / "wikipedia.txt.gz",
         "--workers",
         1,

@@ -16,7 +16,6 @@ from rarewords import __version__, progress
 from rarewords.cli import corpus, options, paper, vectors
 from rarewords.cli.demo import demo, serve
 from rarewords.cli.models import affected, ask, forget, inject, words
-from rarewords.cli.paper import reproduce
 from rarewords.cli.teach import scan, teach
 from rarewords.cli.vectors import ota
 from rarewords.errors import InputError
@@ -56,7 +55,7 @@ def _common(
     progress.enable(not quiet)
 
 
-for command in (teach, scan, ask, inject, words, forget, affected, demo, serve, ota, reproduce):
+for command in (teach, scan, ask, inject, words, forget, affected, demo, serve, ota):
     app.command()(command)
 for name, group in (("corpus", corpus), ("mimic", vectors), ("wnlampro", paper)):
     app.add_typer(group.app, name=name)
@@ -78,7 +77,12 @@ def program() -> Any:
 
 
 def main() -> None:
-    """Run the command line; a mistake in the input is one line and exit code 2."""
+    """Run ``rarewords``."""
+    run_program(program(), "rarewords")
+
+
+def run_program(command: Any, name: str) -> None:
+    """Run a tree of commands; a mistake in the input is one line and exit code 2."""
     # Warnings of the libraries underneath are not the user's business unless asked for.
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
@@ -91,21 +95,21 @@ def main() -> None:
         for argument in sys.argv:
             if any("\udc80" <= letter <= "\udcff" for letter in argument):
                 raise InputError(f"{argument!r} is not UTF-8; rename the file or choose another name")
-        code = program()(_quiet_first(sys.argv[1:]), prog_name="rarewords", standalone_mode=False)
+        code = command(_quiet_first(sys.argv[1:]), prog_name=name, standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     except BrokenPipeError:  # the reader (head, less) has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     except Exception as error:
-        text = _explained(error)
+        text = _explained(error, name)
         if text is None:
             raise
         if text:
-            print("rarewords: " + " ".join(text.split()), file=sys.stderr)
+            print(f"{name}: " + " ".join(text.split()), file=sys.stderr)
         code = 2
     if code == _INTERRUPTED:  # typer itself turns an interruption into this code without a message
-        print("rarewords: interrupted", file=sys.stderr)
+        print(f"{name}: interrupted", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -120,7 +124,7 @@ def _quiet_first(given: list[str]) -> list[str]:
     return [*quiet[:1], *(one for one in given[:end] if one not in quiet), *given[end:]]
 
 
-def _explained(error: Exception) -> str | None:
+def _explained(error: Exception, program_name: str) -> str | None:
     """What to tell the user about an error; None if it is a fault of the program."""
     if isinstance(error, InputError):
         return str(error)
@@ -130,6 +134,6 @@ def _explained(error: Exception) -> str | None:
     if not hasattr(error, "format_message"):
         return None
     context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "rarewords"
+    command = context.command_path if context is not None else program_name
     said = str(error.format_message())  # empty if there were no arguments; then the help has been shown
     return said and f"{said} (see {command} --help)"

@@ -1,4 +1,4 @@
-"""``rarewords corpus``: build a store of counts and contexts, look into it, add to it, merge stores."""
+"""``rarewords corpus``: build a store of counts and contexts, and look into it."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +18,6 @@ app = typer.Typer(no_args_is_help=True, help="Counts and contexts of the words o
 def build_command(
     out: Path,
     texts: list[str] | None = None,
-    text: list[str] | None = None,
     field: str = "text",
     model: str | None = None,
     rule: str | None = None,
@@ -35,36 +34,8 @@ def build_command(
     lower_case = None if model is None else load_tokens(model).lower_case
     changes = {"contexts": contexts, "lower_case": lower_case, "words": rule, "min_count": min_count}
     wanted = options.read_settings(settings, CorpusSettings, **changes)
-    given = options.all_texts(texts, text)
-    store = rarewords.build_store(given, out, wanted, field=field, workers=workers, engine=engine)
+    store = rarewords.build_store(texts or [], out, wanted, field=field, workers=workers, engine=engine)
     typer.echo(_summary(store))
-
-
-@app.command("add")
-def add_command(
-    store: Path,
-    texts: list[str] | None = None,
-    text: list[str] | None = None,
-    field: str = "text",
-    workers: int | None = None,
-    engine: str = "local",
-) -> None:
-    """Add text to a store. Only new text is read; the result is that of building from all of it.
-
-    Example: `rarewords corpus add wiki.store new.jsonl.gz`
-    """
-    from rarewords.corpus.build import add_text
-
-    given = options.all_texts(texts, text)
-    typer.echo(_summary(add_text(store, given, field=field, workers=workers, engine=engine)))
-
-
-@app.command("merge")
-def merge_command(stores: list[Path], out: Path, workers: int | None = None, engine: str = "local") -> None:
-    """Merge stores into one, the same as a store built from all their text."""
-    from rarewords.corpus.build import merge_stores
-
-    typer.echo(_summary(merge_stores(stores, out, workers=workers, engine=engine)))
 
 
 @app.command("show")

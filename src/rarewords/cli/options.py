@@ -49,11 +49,6 @@ def _described(
     return Annotated[kind, typer.Option(*flags.split(), rich_help_panel=panel, **about)]
 
 
-def all_texts(texts: list[str] | None, more: list[str] | None) -> list[str]:
-    """The texts given as arguments and with ``--text``, together."""
-    return [*(texts or []), *(more or [])]
-
-
 def read_settings(path: Path | None, cls: type[T], **changes: Any) -> T:
     """A settings dataclass from a TOML file and from options; an option that is None was not given."""
     return cls(**settings_values(path, cls, **changes))

@@ -1,10 +1,8 @@
-"""``rarewords wnlampro``: build the paper's data set, probe, compare, draw; ``rarewords reproduce``.
+"""``rarewords wnlampro``: build the paper's data set, probe, compare.
 
 What loads torch or SciPy is imported inside the commands: it would delay ``--help`` by seconds.
 """
 
-import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -12,7 +10,7 @@ import typer
 import rarewords  # its names are loaded when they are used
 from rarewords.cli import options
 from rarewords.errors import InputError
-from rarewords.files import open_text, to_json
+from rarewords.files import open_text
 from rarewords.models import load_tokens, shown_name
 from rarewords.ota.settings import BASELINES
 from rarewords.probe.build import Builder, open_wordnet
@@ -100,85 +98,6 @@ def compare(results: list[Path], words: Path | None = None, as_json: bool = Fals
     if words is not None:
         tables.append(answers_table(loaded, set(read_words(words))))
     options.show(as_json, comparison.as_json(), "\n".join(tables).rstrip("\n"))
-
-
-@app.command()
-def figure(
-    results: list[Path], out: Path, heatmap: bool = False, metric: str = "mrr", relation: str | None = None
-) -> None:
-    """Draw a metric by frequency, one line per result; or a heat map of ranks."""
-    from rarewords.report.figures import draw_heat_map, draw_methods, figure_files, heat_map
-
-    loaded = [ProbeResult.load(path) for path in results]
-    chosen = (relation or ("cohyponym" if heatmap else "all")).removesuffix("+")
-    if not heatmap:
-        draw_methods(loaded, out, metric=metric, relation=chosen)
-    elif len(loaded) == 1:
-        draw_heat_map(heat_map(loaded[0], chosen), out)
-    else:
-        raise InputError(f"a heat map shows one result, not {len(loaded)}")
-    for path in figure_files(out):
-        typer.echo(path)
-
-
-def reproduce(
-    corpus: Path,
-    out: Path,
-    parts: list[str] | None = None,
-    model: str = "default",
-    quick: bool = False,
-    targets: Path | None = None,
-    data: str = "default",
-    seeds: int | None = None,
-    seed: int = 0,
-    workers: int = 1,
-    device: str = "auto",
-    as_json: bool = False,
-) -> None:
-    """Run the paper's experiments and write `report.html`, with figures and raw results.
-
-    Finished stages stay in the folder, so the same command resumes an interrupted run.
-
-    Example: `rarewords reproduce all --quick --corpus wiki.store --out reproduction`
-    """
-    from rarewords.paper.part import counted
-    from rarewords.paper.run import check_parts
-    from rarewords.paper.run import reproduce as run
-    from rarewords.paper.settings import QUICK, ReproduceSettings
-
-    asked = parts or ["all"]
-    check_parts(asked)
-    size = QUICK if quick else ReproduceSettings()
-    settings = replace(size, seed=seed, seeds=size.seeds if seeds is None else seeds)
-    store, dataset = rarewords.Store.open(corpus), Dataset.load(data)
-    ready = open_vectors(targets) if targets is not None else None
-    # The command is shown in the report, which is read elsewhere: files by their names.
-    named = Path(model).absolute().name if Path(model).is_dir() else model
-    files = {"corpus": corpus, "out": out, "targets": targets, "data": Path(data)}
-    shown = ["all"] if asked == ["report"] else asked
-    shown = [*shown, f"--model={named}", f"--seeds={settings.seeds}", f"--seed={seed}"]
-    shown += [f"--{name}={path.absolute().name}" for name, path in files.items() if path]
-    shown += ["--quick"] if quick else []
-    lm = rarewords.LanguageModel.from_pretrained(model, device=device)
-    with options.engine_or_none("local", workers) as engine:
-        done = run(
-            lm,
-            store,
-            out,
-            parts=asked,
-            settings=settings,
-            dataset=dataset,
-            targets=ready,
-            command=shlex.join(["rarewords", "reproduce", *shown]),
-            engine=engine,
-        )
-    claims = [{"verdict": claim.verdict, **to_json(claim)} for claim in done.claims]
-    options.show(
-        as_json,
-        {"report": str(done.report), "claims": claims, "results": to_json(done.parts)},
-        *(f"{claim.verdict:>12}  {claim.statement}" for claim in done.claims),
-        f"{done.report}: {counted(done.claims) or 'no conclusions tested'}",
-    )
 
 
 def _read_counts(path: Path) -> dict[str, int]:

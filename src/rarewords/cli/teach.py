@@ -24,7 +24,6 @@ _SHOWN, _ON_SCREEN = 10, 20
 def teach(
     out: Path,
     texts: list[str] | None = None,
-    text: list[str] | None = None,
     words: Path | None = None,
     model: str = "default",
     corpus: Path | None = None,
@@ -54,7 +53,7 @@ def teach(
     changes = {"min_count": min_count, "top": top, "slash": slash, "rule": rule, "question": question}
     work: Callable[..., Plan | Taught] = plan_teaching if plan else rarewords.teach
     done = work(
-        options.all_texts(texts, text),
+        texts or [],
         out,
         words=read_words(words) if words is not None else None,
         model=model,
@@ -133,7 +132,6 @@ def _print_refused(verdict: str, refused: dict[str, str]) -> None:
 
 def scan(
     texts: list[str] | None = None,
-    text: list[str] | None = None,
     model: str = "default",
     rule: str = "english",
     min_count: int = 1,
@@ -157,7 +155,7 @@ def scan(
 
     everything = as_json or out is not None
     found = rarewords.scan(
-        options.all_texts(texts, text),
+        texts or [],
         model,
         rule=rule,  # type: ignore[arg-type]  # checked with the settings
         min_count=min_count,

@@ -1,4 +1,4 @@
-"""Building, adding to and merging stores.
+"""Building stores.
 
 Text is cut into shards, each shard becomes one or more parts in a work folder beside the store, and the parts
 are merged. Everything in the work folder is named after what it was made from and appears whole or not at
@@ -8,12 +8,12 @@ all, so that a second start resumes from there.
 import ctypes
 import shutil
 import sys
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, astuple
+from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 
 from rarewords.corpus.merge import merge_parts
-from rarewords.corpus.part import SENTENCES_AT_ONCE, part_of_counts, part_of_sentences, part_of_text
+from rarewords.corpus.part import part_of_text
 from rarewords.corpus.read import read_shard
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.sources import SHARD_BYTES, Shard, Source, cut, find_sources, spool
@@ -22,7 +22,7 @@ from rarewords.engine import Engine, engine_for
 from rarewords.errors import InputError
 from rarewords.files import write_json
 from rarewords.progress import message, progress
-from rarewords.stages import key_of, put_back, require_free, work_beside
+from rarewords.stages import key_of, require_free, work_beside
 
 
 def build(
@@ -45,7 +45,7 @@ def build(
     out, settings = Path(out), settings or CorpusSettings()
     require_free(out)
     with work_beside(out) as stages:
-        sources = _new_sources(texts, field, stages.path, ())
+        sources = _sources(texts, field, stages.path)
         if engine == "local" and sum(source.size for source in sources.values()) < SHARD_BYTES:
             workers = workers or 1  # starting processes would take longer
         with engine_for(engine, workers) as runner:
@@ -54,58 +54,13 @@ def build(
     return Store.open(out)
 
 
-def add_text(
-    store: str | Path,
-    texts: Sequence[str | Path],
-    *,
-    field: str = "text",
-    workers: int | None = None,
-    engine: str = "local",
-) -> Store:
-    """Add text to a store; only text that the store does not hold yet is read.
-
-    The result is the same, byte for byte, as that of building from all text at once.
-    """
-    put_back(Path(store))
-    path = Store.open(store).path
-    with work_beside(path) as stages, engine_for(engine, workers) as runner:
-        (old,) = _mergeable([path])  # nobody else changes it from now on
-        sources = _new_sources(texts, field, stages.path, old.header.texts)
-        if sources:
-            parts = _read(sources, old.settings, runner, stages.path)
-            parts += _parts_of_stores([old], runner, stages.path)
-            digests = [*old.header.texts, *sources]
-            merge_parts(parts, old.settings, digests, path, runner, stages.path, replace=True)
-    return Store.open(path)
-
-
-def merge_stores(
-    stores: Sequence[str | Path], out: str | Path, *, workers: int | None = None, engine: str = "local"
-) -> Store:
-    """Merge stores of different text into one: the same as one built from all their text."""
-    if len(stores) < 2:
-        raise InputError("merging takes two stores or more")
-    out = Path(out)
-    require_free(out)
-    opened = _mergeable(stores)
-    texts = [text for store in opened for text in store.header.texts]
-    if len(set(texts)) < len(texts):
-        raise InputError("stores that hold the same text would count it twice; build one from all text")
-    with work_beside(out) as stages, engine_for(engine, workers) as runner:
-        parts = _parts_of_stores(opened, runner, stages.path)
-        merge_parts(parts, opened[0].settings, texts, out, runner, stages.path)
-    return Store.open(out)
-
-
-def _new_sources(
-    texts: Sequence[str | Path], field: str, work: Path, known: Collection[str]
-) -> dict[str, Source]:
-    """Files to read by the digest of their content, each content once, without those that are known."""
+def _sources(texts: Sequence[str | Path], field: str, work: Path) -> dict[str, Source]:
+    """Files to read by the digest of their content, each content once."""
     sources: dict[str, Source] = {}
     for source in find_sources(spool(texts, work / "spool"), field):
         digest = source.digest()
-        if digest in sources or digest in known:
-            message(f"Skipping {source.path}: the store already holds this text")
+        if digest in sources:
+            message(f"Skipping {source.path}: its text has already been read")
         elif source.size:
             sources[digest] = source
     return sources
@@ -148,38 +103,3 @@ def _run_shard(task: tuple[Shard, CorpusSettings, Path]) -> None:
         if sys.platform == "linux" and hasattr(ctypes.CDLL(None), "malloc_trim"):
             ctypes.CDLL(None).malloc_trim(0)
     write_json(folder / "done.json", {})
-
-
-def _parts_of_stores(stores: Sequence[Store], engine: Engine, work: Path) -> list[Path]:
-    """Stores as parts, to be merged with others: their counts, and their sentences as text.
-
-    The sentences hold the sampled contexts, and the k smallest of the whole are among those of its parts.
-    """
-    parts, tasks = [], []
-    for place, store in enumerate(stores):
-        folder = work / "stores" / f"{place}-{store.key}"
-        parts.append(folder / "counts")
-        part_of_counts(store, parts[-1])
-        starts = range(0, store.header.sentences, SENTENCES_AT_ONCE)
-        tasks += [(store, start, folder / f"part-{start:010d}") for start in starts]
-    with progress("Opening the store", total=len(tasks), unit="parts") as bar:
-        for _ in engine.map(part_of_sentences, tasks):
-            bar.advance()
-    return parts + [folder for _, _, folder in tasks]
-
-
-def _mergeable(paths: Sequence[str | Path]) -> list[Store]:
-    """Open stores, which must be undamaged, have equal settings and keep every word's contexts."""
-    stores = [Store.open(path) for path in paths]
-    first = asdict(stores[0].settings)
-    for store in stores:
-        store.check()
-        own = asdict(store.settings)
-        differing = [f"{name} {first[name]} and {own[name]}" for name in own if first[name] != own[name]]
-        if differing:
-            both = f"{stores[0].path} and {store.path} have different settings"
-            raise InputError(f"{both} ({', '.join(differing)}); use the same settings")
-        if store.settings.min_count > 1:
-            problem = f"was built with min-count {store.settings.min_count} and lacks contexts of rarer words"
-            raise InputError(f"{store.path} {problem}; build it with min-count 1 to add to it")
-    return stores

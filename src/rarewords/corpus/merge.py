@@ -79,8 +79,6 @@ def merge_parts(
     out: Path,
     engine: Engine,
     work: Path,
-    *,
-    replace: bool = False,
 ) -> None:
     """Merge the parts at ``paths`` into a store at ``out``; intermediate results go to ``work``.
 
@@ -102,7 +100,7 @@ def merge_parts(
     (merge.folder / "dictionary").write_bytes(dictionary)
     edges = [*range(0, rows, BLOCKS_AT_ONCE * SENTENCES_PER_BLOCK), rows]
     packed = _run(merge, "blocks", pack_sentences, edges, engine)
-    with whole_folder(out, replace=replace) as folder, progress("Writing the store"):
+    with whole_folder(out) as folder, progress("Writing the store"):
         _write_tables(folder, merge, words, packed, dictionary)
         contexts = sum(len(result.numbers("context_number")) for result in words)
         Header(settings, totals, rows, contexts, tuple(sorted(texts))).write(folder)

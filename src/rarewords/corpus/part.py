@@ -1,4 +1,4 @@
-"""A part: counts, contexts and sentences of one piece of text, or of a finished store, as plain columns.
+"""A part: counts, contexts and sentences of one piece of text, as plain columns.
 
 Everything in a part is ordered by content hash (words by their hash, sentences by their key), so that a range
 of hashes is one stretch of each file and parts are merged range by range in bounded memory.
@@ -15,24 +15,17 @@ from rarewords.corpus.characters import Hash, Int, fold
 from rarewords.corpus.columns import append, offsets, ragged
 from rarewords.corpus.sample import context_hashes, smallest_distinct
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.corpus.store import SENTENCES_PER_BLOCK, Store, Totals
+from rarewords.corpus.store import Totals
 from rarewords.corpus.text import Words, blocks, entry_pattern, split
 from rarewords.files import whole_folder, write_json
 
-SENTENCES_AT_ONCE = 2048 * SENTENCES_PER_BLOCK
 
-
-def part_of_text(
-    text: str, replaced: int, settings: CorpusSettings, folder: Path, *, counted: bool = True
-) -> None:
-    """Count the words of ``text``, sample their contexts and write both to ``folder``, unless it exists.
-
-    :param counted: otherwise these are sentences of a store, one per line, whose words are counted already.
-    """
+def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Path) -> None:
+    """Count the words of ``text``, sample their contexts and write both to ``folder``, unless it exists."""
     if folder.exists():
         return
     lower_case = settings.lower_case
-    found = [split(block, lower_case=lower_case, sentences=counted) for block in blocks(text)]
+    found = [split(block, lower_case=lower_case) for block in blocks(text)]
     sentences = [sentence for words in found for sentence in words.sentences()]
     sizes = np.concatenate([words.lengths() for words in found])
     # Words are numbered in the order of their hashes.
@@ -65,7 +58,7 @@ def part_of_text(
             out,
             word=[word.encode("utf-8", "replace") for word in words],
             word_hash=word_hashes,
-            word_count=np.bincount(occurrences, minlength=len(words)) * counted,
+            word_count=np.bincount(occurrences, minlength=len(words)),
             context_start=offsets(np.bincount(numbers[chosen], minlength=len(words))),
             context_hash=hashes[chosen],
             context_sentence=(np.cumsum(used) - 1)[sentence],
@@ -74,8 +67,7 @@ def part_of_text(
             sentence_high=high[by_key][used],
             sentence_low=low[by_key][used],
         )
-        totals = Totals(count, len(occurrences), replaced) if counted else Totals()
-        write_json(out / "part.json", vars(totals))
+        write_json(out / "part.json", vars(Totals(count, len(occurrences), replaced)))
 
 
 def _words_at(found: list[Words], places: Int, lower_case: bool) -> list[str]:
@@ -86,29 +78,6 @@ def _words_at(found: list[Words], places: Int, lower_case: bool) -> list[str]:
     text = "".join(block.text for block in found)
     words = [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
     return fold("\n".join(words)).split("\n") if lower_case and words else words
-
-
-def part_of_counts(store: Store, folder: Path) -> None:
-    """Write the words of ``store`` and their counts to ``folder``, without contexts, unless it exists."""
-    if folder.exists():
-        return
-    with whole_folder(folder) as out:
-        append(
-            out,
-            word=[word.encode("utf-8") for word in store.words["word"].to_pylist()],
-            word_hash=store.words["hash"].to_numpy(),
-            word_count=store.words["count"].to_numpy(),
-            context_start=np.zeros(len(store) + 1),
-        )
-        write_json(out / "part.json", vars(store.totals))
-
-
-def part_of_sentences(task: tuple[Store, int, Path]) -> None:
-    """Sample the contexts of some sentences of a store, from ``start`` on, unless the folder exists."""
-    store, start, folder = task
-    rows = np.arange(start, min(start + SENTENCES_AT_ONCE, store.header.sentences))
-    text = "\n".join(store.sentences(rows))
-    part_of_text(text, 0, store.settings, folder, counted=False)
 
 
 def sentence_keys(sentences: list[bytes]) -> tuple[Hash, Hash]:

@@ -1,4 +1,4 @@
-"""What a store is made with; two stores can be merged if their settings are equal."""
+"""What a store is made with."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self, get_args
@@ -21,8 +21,7 @@ class CorpusSettings:
     :param lower_case: lower-case all words, as an uncased model does.
     :param words: the word rule, which decides what gets contexts: ``english`` for ``[a-z.-]*`` with at least
         one letter, ``any`` for every script.
-    :param min_count: rarer words get no contexts. A store with a minimum above 1 cannot be added to: it lacks
-        contexts that become necessary when more text raises the counts.
+    :param min_count: rarer words get no contexts.
     :param seed: another seed draws another sample.
     """
 

@@ -22,7 +22,8 @@ from rarewords.errors import InputError
 from rarewords.files import read_text, understood, whole_folder, write_json
 from rarewords.lm import LanguageModel
 from rarewords.mimic.batches import ContextEmbeddings, PreparedContexts, Reader, Sentences
-from rarewords.mimic.evidence import Inferred, InferredWords
+from rarewords.mimic.definitions import sentences_of
+from rarewords.mimic.evidence import Evidence, Inferred, InferredWords
 from rarewords.mimic.model import FormContextModel, Mimicked, WordBatch
 from rarewords.mimic.ngrams import UNKNOWN, NgramTable
 from rarewords.mimic.readings import KnownWords
@@ -117,12 +118,13 @@ class AttentiveMimicking:
         share, weights_given = float(made.context_share[0]), tuple(weight_of[text] for text in contexts)
         return Inferred(word, made.vectors.matrix[0], share, weights_given)
 
-    def infer_each(self, tasks: Sequence[tuple[str, Sequence[str]]]) -> list[Inferred | None]:
-        """:meth:`infer` for many words; None for a word that gets no vector."""
+    def infer_each(self, tasks: Sequence[Evidence]) -> list[Inferred | None]:
+        """:meth:`infer` for many words, definitions as sentences; None for a word that gets no vector."""
         made: list[Inferred | None] = [None] * len(tasks)
-        for row, (word, contexts) in enumerate(tasks):
+        for row, (word, sentences, definitions) in enumerate(Evidence(*task) for task in tasks):
+            defining = [text for one in definitions for text in sentences_of(word, one)]
             with suppress(InputError):
-                made[row] = self.infer(word, contexts)
+                made[row] = self.infer(word, [*sentences, *defining])
         return made
 
     @one_thread()

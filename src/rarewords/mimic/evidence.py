@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -13,13 +14,21 @@ _PENALTIES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _HELD_OUT = 10  # one training word in ten chooses the penalty
 
 
+class Evidence(NamedTuple):
+    """What there is to learn a word from: sentences that contain it, and definitions of it."""
+
+    word: str
+    sentences: Sequence[str] = ()
+    definitions: Sequence[str] = ()
+
+
 @dataclass(frozen=True)
 class Inferred:
     """The vector of one word and what it was made from.
 
     :param vector: *Shape:* (dim,)
-    :param context_share: the share of the contexts in the vector; the rest is spelling.
-    :param weights: how much each context counts; they add up to one.
+    :param context_share: the share of sentences and definitions in the vector; the rest is spelling.
+    :param weights: how much each sentence counts; with those of the definitions they add up to one.
     """
 
     word: str

@@ -30,7 +30,8 @@ from rarewords.engine import Engine, one_thread
 from rarewords.errors import InputError
 from rarewords.files import understood, whole_folder, write_json
 from rarewords.lm import LanguageModel
-from rarewords.mimic.evidence import Inferred, InferredWords, ridge
+from rarewords.mimic.definitions import CONTENT, WEIGHT, content, read_definitions
+from rarewords.mimic.evidence import Evidence, Inferred, InferredWords, ridge
 from rarewords.mimic.masked import contexts_of_sentences
 from rarewords.mimic.ngrams import Spelling
 from rarewords.mimic.readings import KnownWords, pool, read, read_store, shares
@@ -99,33 +100,51 @@ class WordLearner:
         matrix = b"" if self.transform is None else self.transform.cpu().float().numpy().tobytes()
         return key_of("learner", asdict(self.settings), hashlib.sha256(matrix).hexdigest())
 
-    def infer(self, word: str, contexts: Sequence[str] = ()) -> Inferred:
-        """The vector of a word from sentences that contain it, or from its spelling if there are none."""
-        (made,) = self.infer_each([(word, contexts)])
+    def infer(
+        self, word: str, contexts: Sequence[str] = (), *, definition: str | Sequence[str] = ()
+    ) -> Inferred:
+        """The vector of a word from sentences that contain it and definitions, or else from its spelling."""
+        definitions = (definition,) if isinstance(definition, str) else definition
+        (made,) = self.infer_each([Evidence(word, contexts, definitions)])
         if made is None:
             raise InputError(f"{word!r}: {_NOTHING}")
         return made
 
     @one_thread()
-    def infer_each(self, tasks: Sequence[tuple[str, Sequence[str]]]) -> list[Inferred | None]:
-        """:meth:`infer` for many words; None for a word that has no contexts and resembles no known word.
+    def infer_each(self, tasks: Sequence[Evidence]) -> list[Inferred | None]:
+        """:meth:`infer` for many words; None for a word that has no evidence and resembles no known word.
 
         A word may come several times with different sentences; each sentence is read once. All sentences
         given are read, whatever ``settings.contexts`` says.
         """
-        pairs = dict.fromkeys((word, sentence) for word, sentences in tasks for sentence in sentences)
+        tasks = [Evidence(*task) for task in tasks]  # plain tuples will do
+        pairs = dict.fromkeys((task.word, sentence) for task in tasks for sentence in task.sentences)
         place = {pair: at for at, pair in enumerate(pairs)}
         masked = contexts_of_sentences(self.lm.tokens, list(pairs), length=self._length)
         readings = read(self.lm, self.known, masked, self.settings.reading)
-        own = [readings[[place[word, one] for one in sentences]] for word, sentences in tasks]
-        words, counts = [word for word, _ in tasks], np.array([len(rows) for rows in own], dtype=np.int64)
+        own = [readings[[place[task.word, one] for one in task.sentences]] for task in tasks]
+        defined = read_definitions(self.lm, self.known, tasks, self._length)
+        weights = torch.tensor([WEIGHT * len(task.definitions) for task in tasks]).to(readings)[:, None]
+        words, counts = [task.word for task in tasks], np.array([len(rows) for rows in own], dtype=np.int64)
+        numbers = torch.from_numpy(counts).to(readings)[:, None]
         reading = pool(torch.cat([readings[:0], *own]), counts, self.known.mean)
-        vectors, share = self.vectors(words, reading, counts)
+        part = weights / (numbers + weights).clamp_min(1)
+        counts += np.array([len(task.definitions) for task in tasks], dtype=np.int64)
+        vectors, share = self.vectors(words, reading + part * (defined - reading), counts)
+        vectors = self._with_content(tasks, vectors, part)
         made: list[Inferred | None] = []
-        for word, vector, part, rows in zip(words, vectors, share.tolist(), own, strict=True):
-            weights = tuple(shares(rows, self.known, vector).tolist())
-            made.append(Inferred(word, vector.cpu().numpy(), part, weights) if np.isfinite(part) else None)
+        for word, vector, used, rows, other in zip(words, vectors, share.tolist(), own, part, strict=True):
+            each = tuple(((1 - other) * shares(rows, self.known, vector)).tolist())
+            made.append(Inferred(word, vector.cpu().numpy(), used, each) if np.isfinite(used) else None)
         return made
+
+    def _with_content(self, tasks: Sequence[Evidence], vectors: Tensor, part: Tensor) -> Tensor:
+        """The vectors, moved towards the words of their definitions. *Shape:* (words, dim)"""
+        if not bool(part.any()):
+            return vectors
+        said = content(self.lm, self.known, tasks, vectors)
+        moved = self.known.at(self.known.directions(vectors) + part * CONTENT * said)
+        return torch.where(part > 0, moved, vectors)
 
     @one_thread()
     def infer_words(

@@ -16,9 +16,6 @@ _MADE_BY = {
     MIMIC_FORMAT: ("a mimic model", "rarewords mimic train"),
 }
 Reading = Literal["masked", "shown", "both"]
-# Settings of learners of earlier versions, with the value that changes nothing now.
-_REMOVED = {"attention": 0.0, "condense": 0, "matrix": 1.0, "pieces": 0.0, "pieces_alone": 0.5, "scale": 1.0}
-_REMOVED |= {"resemblance": 0.5, "resemblance_width": 0.1, "temperature": 0.03}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +43,7 @@ class LearnerSettings:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], path: str | Path) -> Self:
         """Settings from a saved file; unknown names and other types are an error."""
-        kept = {name: value for name, value in values.items() if _REMOVED.get(name) != value}
-        return cls(**checked_settings(cls, kept, path))
+        return cls(**checked_settings(cls, values, path))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,10 +6,8 @@ it. None of them is worth a token; a search of the text passes over them, and a 
 """
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Container, Mapping
-from importlib.resources import files
 
 from rarewords.corpus.store import Context, Store
 
@@ -34,10 +32,6 @@ _CUT_BEHIND, _CUT_BEFORE = re.compile(rf"{_HYPHEN}(?:\s|$)"), re.compile(rf"\w{_
 _SUFFIXES = [("s", ""), ("es", ""), ("ies", "y"), ("ed", ""), ("d", ""), ("ied", "y")]
 _SUFFIXES += [("ing", ""), ("ing", "e"), ("ly", "")]
 _SHORTEST_STEM = 4
-# English words by what they tell about a word beside them.
-_TABLE = tomllib.loads((files("rarewords") / "assets" / "english.toml").read_text("utf-8"))
-ENGLISH = {name: frozenset(words.split()) for name, words in _TABLE.items()}
-FUNCTION_WORDS = ENGLISH["function"]
 
 
 def clutter(store: Store, counts: Mapping[str, int], known: Container[str]) -> dict[str, str]:

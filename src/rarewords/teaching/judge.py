@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rarewords.corpus.store import Context
+from rarewords.english import FUNCTION_WORDS
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel, Query
 from rarewords.probe.dataset import RELATIONS, Dataset
 from rarewords.probe.evaluate import EvalSettings, evaluate
-from rarewords.teaching.clutter import FUNCTION_WORDS
 from rarewords.teaching.splits import NEIGHBOURS, Split, around
 from rarewords.tokens import WORD_SLOT
 from rarewords.vectors import WordVectors

@@ -27,7 +27,7 @@ from rarewords.engine import one_thread
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.mimic.attentive import AttentiveMimicking
-from rarewords.mimic.evidence import Inferred, ridge
+from rarewords.mimic.evidence import Evidence, Inferred, ridge
 from rarewords.mimic.learner import WordLearner, usable_words
 from rarewords.mimic.masked import find_word
 from rarewords.mimic.readings import KnownWords
@@ -89,11 +89,13 @@ class TransportedLearner:
         matrix = hashlib.sha256(self.matrix.numpy().tobytes()).hexdigest()
         return key_of("transported", read, matrix)
 
-    def infer_each(self, tasks: Sequence[tuple[str, Sequence[str]]]) -> list[Inferred | None]:
+    def infer_each(self, tasks: Sequence[Evidence]) -> list[Inferred | None]:
         """Vectors in the target's space from a few sentences of each word; None for a word that gets none."""
         few = [
-            (word, [self._spelled(word, one) for one in contexts[:CONTEXTS_FOR_ANOTHER]])
-            for word, contexts in tasks
+            Evidence(
+                word, [self._spelled(word, one) for one in sentences[:CONTEXTS_FOR_ANOTHER]], definitions
+            )
+            for word, sentences, definitions in (Evidence(*task) for task in tasks)
         ]
         read = self.learner.infer_each(few)
         return [one and replace(one, vector=self.transport(one.vector[None])[0]) for one in read]

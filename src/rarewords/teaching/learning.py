@@ -18,6 +18,8 @@ from rarewords.corpus.store import Store
 from rarewords.errors import HopelessError
 from rarewords.files import from_json
 from rarewords.lm import LanguageModel
+from rarewords.mimic.definitions import sentences_of
+from rarewords.mimic.evidence import Evidence
 from rarewords.mimic.learner import WordLearner
 from rarewords.progress import progress
 from rarewords.stages import Stages, key_of
@@ -102,7 +104,7 @@ def _approach(
 def _vectors(learner: WordLearner, store: Store, words: Sequence[str], contexts: int) -> np.ndarray:
     """Vectors of words of a store from a few sentences of each. *Shape:* (words, dim)"""
     found = {word: [one.sentence for one in store.contexts(word, contexts)] for word in words}
-    made = learner.infer_each([(word, list(dict.fromkeys(own))) for word, own in found.items()])
+    made = learner.infer_each([Evidence(word, list(dict.fromkeys(own))) for word, own in found.items()])
     return np.stack([one.vector for one in made if one])  # there is none only if there is no sentence
 
 
@@ -145,7 +147,9 @@ def _context_sets(split: Split) -> list[tuple[str, ...]]:
 
 def _make(lm: LanguageModel, learner: AnyLearner, part: Sequence[Split]) -> dict[str, np.ndarray]:
     """One row for each context set of each word; the share is NaN if there is no vector."""
-    tasks = [(split.word, contexts) for split in part for contexts in _context_sets(split)]
+    tasks = [
+        Evidence(one.word, sentences, one.definitions) for one in part for sentences in _context_sets(one)
+    ]
     found = learner.infer_each(tasks)
     nothing = np.zeros(lm.dim, np.float32)
     return {
@@ -168,6 +172,11 @@ def _unpack(part: Sequence[Split], arrays: Mapping[str, np.ndarray]) -> list[Mad
     return made
 
 
+def _sentences(split: Split) -> Sequence[str]:
+    """The sentences of a word, or those that stand for its definitions."""
+    return split.contexts or [text for one in split.definitions for text in sentences_of(split.word, one)]
+
+
 def _judge(
     lm: LanguageModel, learner: AnyLearner, made: Sequence[Made], settings: TeachSettings, listed: bool
 ) -> list[dict[str, Any]]:
@@ -177,7 +186,7 @@ def _judge(
         judged = judge_on_target(lm, learner.lm, made, slash=settings.slash, listed=listed)
     elif made:
         words, vectors = [one.split.word for one in made], np.stack([one.vector for one in made])
-        sentences = [one.split.contexts for one in made]
+        sentences = [_sentences(one.split) for one in made]
         shown = show_words(lm, words, vectors, sentences, slash=settings.slash, question=settings.question)
         judged = judge(lm, made, slash=settings.slash)
         if settings.slash and isinstance(learner, WordLearner):  # which the rule was fitted for

@@ -25,11 +25,11 @@ from rarewords.corpus.read import read_shard
 from rarewords.corpus.sources import Shard, Source, find_sources
 from rarewords.corpus.store import Context, Store
 from rarewords.corpus.text import blocks, words_of
+from rarewords.english import FUNCTION_WORDS
 from rarewords.files import write_lines
 from rarewords.injection import unfit_words
 from rarewords.mimic.masked import find_word
 from rarewords.progress import progress
-from rarewords.teaching.clutter import FUNCTION_WORDS
 from rarewords.tokens import Tokens, with_capital
 
 _RUN = re.compile(r"\b[\w-]+(?: [\w-]+)+\b")

@@ -91,19 +91,20 @@ def plan_teaching(
             learner, _ = learner_for(lm, task.learner, task.reader)
         with stages.timed("corpus"):
             store = task.open_store(lm, stages)
-        found = choose_words(store, lm.tokens, settings, task.words)
+        entries = task.entries(lm)
+        found = choose_words(store, lm.tokens, settings, task.words, entries)
         chosen = dict(list(found.counts.items())[: settings.top if searched else None])
-        splits = split_words(store, chosen, settings)
+        splits = split_words(store, chosen, settings, entries)
         timed = splits[:: max(1, len(splits) // _TIMED_WORDS)][:_TIMED_WORDS]
         learn(lm, learner, timed[:1], settings, Stages(Path(folder) / "warming up"))  # the first is slower
         with stages.timed("looking"):
-            if searched and isinstance(learner, WordLearner):
+            if searched and store is not None and isinstance(learner, WordLearner):
                 approaches(learner, store, [one.word for one in timed], slash=settings.slash)
         with stages.timed("learning"):
             learn(lm, learner, timed, settings, Stages(Path(folder) / "learning"))
-        fitting = fitting_passes(learner.lm, store) if task.learner is None else 0
+        fitting = fitting_passes(learner.lm, store) if store and task.learner is None else 0
     took = {title: cost.seconds for title, cost in stages.costs.items()}
-    pace = took["learning"] / sum(one.passes for one in timed)
+    pace = took["learning"] / max(1, sum(one.passes for one in timed))
     seconds = {
         "loading": took["loading"],
         "corpus": took["corpus"],

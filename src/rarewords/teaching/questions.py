@@ -31,10 +31,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rarewords.english import ENGLISH
 from rarewords.lm import LanguageModel, Query
 from rarewords.mimic.masked import find_word
 from rarewords.mimic.readings import KnownWords
-from rarewords.teaching.clutter import ENGLISH
 from rarewords.tokens import WORD_SLOT
 
 Use = Literal["noun", "plural", "adjective", "verb", "name"]

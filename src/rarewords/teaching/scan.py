@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 
 from rarewords.corpus.build import build
 from rarewords.corpus.settings import CorpusSettings, WordRule
@@ -24,6 +25,7 @@ from rarewords.models import DEFAULT_MODEL, load_tokens, model_kind, shown_name
 from rarewords.progress import progress
 from rarewords.rules import words_with_rules
 from rarewords.teaching.clutter import clutter
+from rarewords.teaching.glossary import NO_DEFINITION, Glossary, GlossaryEntry
 from rarewords.teaching.phrases import fixed_phrases, phrase_contexts
 from rarewords.teaching.settings import TeachSettings
 from rarewords.tokens import Tokens
@@ -190,33 +192,42 @@ class ChosenWords:
 
 
 def choose_words(
-    store: Store, tokens: Tokens, settings: TeachSettings, listed: Sequence[str] | None = None
+    store: Store | None,
+    tokens: Tokens,
+    settings: TeachSettings,
+    listed: Sequence[str] | None = None,
+    glossary: Glossary = MappingProxyType({}),
 ) -> ChosenWords:
     """Choose among the words of a text; it is an error if there is nothing to teach.
+
+    :param glossary: definitions, by the words as the model spells them.
 
     :param listed: the user's own list; without it the text is searched for words worth teaching, three times
         as many as ``settings.top``, to look at them more closely.
     """
-    known = _counts(store)
+    known = _counts(store) if store else {}
     refused: dict[str, str] = {}
     passed_over: dict[str, str] = {}
     if listed is None:
+        assert store is not None  # without a text there is a list
         asked = {word: count for word, count in known.items() if count >= settings.min_count}
         missing = missing_words(asked, tokens)
         losing = [word for word in missing if word.lost > 0]
         worth, passed_over = worth_teaching(store, losing, tokens, _LOOKED_AT * settings.top)
         wanted = {word.word: word.count for word in worth}
     else:
-        plain = [" ".join(word.split()) for word in listed]
-        folded = list(dict.fromkeys(word.lower() if tokens.lower_case else word for word in plain))
-        phrases = {word: len(phrase_contexts(store, word)) for word in folded if word not in known}
-        known |= {word: count for word, count in phrases.items() if count}
+        folded = list(dict.fromkeys(map(tokens.spelled, listed)))
+        if store:
+            phrases = {word: len(phrase_contexts(store, word)) for word in folded if word not in known}
+            known |= {word: count for word, count in phrases.items() if count}
         for word, pieces in zip(folded, tokens.pieces_of(folded), strict=True):
             if len(pieces) == 1 and not tokens.has_unknown(pieces):
                 refused[word] = "the model already has it as one piece"
-            elif word not in known:
+            elif word not in known and word not in glossary:
                 refused[word] = "the text does not contain it as a word"
-        wanted = {word: known[word] for word in folded if word not in refused}
+            elif word not in known and glossary[word] == GlossaryEntry():
+                refused[word] = NO_DEFINITION
+        wanted = {word: known.get(word, 0) for word in folded if word not in refused}
     again = "the model was taught it already; `rarewords forget` it first to teach it again"
     refused |= {word: again for word in wanted if word in tokens.taught}
     others = [word for word in wanted if word not in tokens.taught]

@@ -9,9 +9,12 @@ No vector is judged on a context it was made from. For a word with n different c
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from rarewords.corpus.store import Context, Store
+from rarewords.mimic.masked import find_word
+from rarewords.teaching.glossary import Glossary, GlossaryEntry
 from rarewords.teaching.phrases import phrase_contexts
 from rarewords.teaching.settings import TeachSettings
 from rarewords.tokens import WORD_SLOT
@@ -30,29 +33,41 @@ class Fold:
 
 @dataclass(frozen=True)
 class Split:
-    """A word, the contexts its vector is made from, and the folds that judge it."""
+    """A word, the contexts and definitions its vector is made from, and the folds that judge it."""
 
     word: str
     count: int
     contexts: tuple[str, ...]
     folds: tuple[Fold, ...]
+    definitions: tuple[str, ...] = ()
 
     @property
     def passes(self) -> int:
         """How many sentences the model reads: each neighbour is masked with pieces and with vector."""
-        return len(self.contexts) + 2 * NEIGHBOURS * sum(len(fold.held_out) for fold in self.folds)
+        held_out = sum(len(fold.held_out) for fold in self.folds)
+        return len(self.contexts) + len(self.definitions) + 2 * NEIGHBOURS * held_out
 
 
-def split_words(store: Store, words: Mapping[str, int], settings: TeachSettings) -> list[Split]:
+def split_words(
+    store: Store | None,
+    words: Mapping[str, int],
+    settings: TeachSettings,
+    glossary: Glossary = MappingProxyType({}),
+) -> list[Split]:
     """The splits of words given with their counts; a store's sample of contexts is the same each time."""
     wanted = settings.contexts + _HELD_OUT
     splits = []
     for word, count in words.items():
         # A sentence that has the word twice is two contexts; twice as many leave enough different ones.
         found: dict[str, Context] = {}
-        for span in store.contexts(word, 2 * wanted) or phrase_contexts(store, word):
+        entry = glossary.get(word, GlossaryEntry())
+        for example in entry.examples:
+            if place := find_word(word, example, lower_case=True):
+                found[example] = Context(example, *place)
+        for span in (store.contexts(word, 2 * wanted) or phrase_contexts(store, word)) if store else ():
             found.setdefault(span[0], span)
-        splits.append(split_spans(word, count, list(found.values())[:wanted], settings))
+        split = split_spans(word, count, list(found.values())[:wanted], settings)
+        splits.append(replace(split, definitions=entry.definitions))
     return splits
 
 

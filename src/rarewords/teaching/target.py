@@ -23,7 +23,7 @@ from torch import Tensor
 
 from rarewords.corpus.store import Context
 from rarewords.lm import InputRow, LanguageModel, Query
-from rarewords.models import pooling
+from rarewords.model_folder import pooling
 from rarewords.teaching.judge import Judgement, Made
 from rarewords.teaching.splits import around
 from rarewords.tokens import with_slot

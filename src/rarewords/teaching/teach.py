@@ -11,13 +11,15 @@ from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.sources import find_sources, spool
 from rarewords.corpus.store import Store
 from rarewords.errors import HopelessError, InputError
-from rarewords.files import from_json
-from rarewords.forget import forget_everything, read_report, taught_tokens
+from rarewords.files import from_json, understood
+from rarewords.forget import forget_everything, taught_tokens
 from rarewords.injection import inject, require_injectable, save_folder, unfit_words
 from rarewords.lm import LanguageModel
+from rarewords.model_folder import REPORT, read_report
 from rarewords.models import DEFAULT_MODEL, load_pretrained, model_kind, shown_name
 from rarewords.progress import message
 from rarewords.stages import Stages, key_of, require_free, work_beside
+from rarewords.teaching.glossary import GlossaryEntry, GlossarySource, read_glossary
 from rarewords.teaching.judge import probe_words
 from rarewords.teaching.learners import learner_for
 from rarewords.teaching.learning import NOTHING, learn, those_that_gain
@@ -33,6 +35,7 @@ def teach(
     texts: Sequence[str | Path],
     out: str | Path,
     *,
+    glossary: GlossarySource | None = None,
     words: Sequence[str] | None = None,
     model: str | Path | LanguageModel = DEFAULT_MODEL,
     corpus: str | Path | None = None,
@@ -50,8 +53,10 @@ def teach(
 
     :param texts: files, folders, patterns, ``-`` for standard input.
     :param out: the new model's folder; must not exist or be empty.
-    :param words: the words to teach, which an encoder needs; by default the words of the text that the model
-        splits into fragments.
+    :param glossary: definitions of words, as a dict or as a CSV, TSV, JSON lines or Markdown file; no text is
+        needed then, and sentences of a text count as well.
+    :param words: the words to teach, which an encoder needs; by default the terms of the glossary, or without
+        one the words of the text that the model splits into fragments.
     :param model: ``default``, a folder, a hub name, or a model that is already loaded: a masked LM, a
         sentence-transformers folder, an encoder or a causal LM.
     :param corpus: a store of the text, instead of ``texts``.
@@ -61,17 +66,20 @@ def teach(
     :param keep_work: keep the work folder, so that teaching again with other settings takes less time.
     """
     settings = settings or TeachSettings()
-    task = Task(texts, Path(out), settings, words, model, corpus, learner, reader, device, field, workers)
-    settings, lm = task.settings, task.open_model()
+    task = Task(
+        texts, Path(out), settings, glossary, words, model, corpus, learner, reader, device, field, workers
+    )
+    settings, words, lm = task.settings, task.words, task.open_model()
     given = None if learner is None else learner_for(lm, learner, reader)
     with work_beside(task.out, keep=keep_work) as stages:
         store = task.open_store(lm, stages)
-        chosen = choose_words(store, lm.tokens, settings, words)
+        entries = task.entries(lm)
+        chosen = choose_words(store, lm.tokens, settings, words, entries)
         maker, learner_name = given or learner_for(lm, None, reader, store)
-        if words is None:
+        if words is None and store is not None:
             chosen = those_that_gain(maker, store, chosen, settings, stages)
         message(f"Words: {len(chosen.counts):,} to teach, {len(chosen.refused):,} refused")
-        splits = split_words(store, chosen.counts, settings)
+        splits = split_words(store, chosen.counts, settings, entries)
         learned, made = learn(lm, maker, splits, settings, stages, listed=words is not None)
         worse = tuple(one for one in learned if one.verdict == "worse")
         kept = tuple(one for one in learned if settings.keep_all or one.verdict != "worse")
@@ -108,6 +116,7 @@ class Task:
     texts: Sequence[str | Path]
     out: Path
     settings: TeachSettings
+    glossary: GlossarySource | None = None
     words: Sequence[str] | None = None
     model: str | Path | LanguageModel = DEFAULT_MODEL
     corpus: str | Path | None = None
@@ -118,14 +127,19 @@ class Task:
     workers: int | None = None
 
     def __post_init__(self) -> None:
+        self.terms = {} if self.glossary is None else read_glossary(self.glossary)
+        if self.words is None and self.terms:
+            self.words = list(self.terms)
         rule = self.settings.rule or ("english" if self.words is None else "any")
         self.settings = replace(self.settings, rule=rule)
 
     def open_model(self) -> LanguageModel:
         """Check the arguments before any work, and load the model."""
         require_free(self.out)
-        if bool(self.texts) == (self.corpus is not None):
-            raise InputError("give either text (files, folders or patterns) or a store with --corpus")
+        if bool(self.texts) == (self.corpus is not None) and (self.texts or not self.terms):
+            raise InputError(
+                "give a glossary, text (files, folders or patterns), or a corpus instead of text"
+            )
         loaded = self.model if isinstance(self.model, LanguageModel) else None
         name = loaded.name if loaded else str(self.model)
         kind = model_kind(name)  # a loaded model has to have a folder as well, for the copy that is taught
@@ -148,8 +162,18 @@ class Task:
             lm.tokens.taught = frozenset(taught)
         return lm
 
-    def open_store(self, lm: LanguageModel, stages: Stages) -> Store:
+    def entries(self, lm: LanguageModel) -> dict[str, GlossaryEntry]:
+        """The glossary, by its terms as the model spells them."""
+        found: dict[str, GlossaryEntry] = {}
+        for term, entry in self.terms.items():
+            word = lm.tokens.spelled(term)
+            found[word] = found.get(word, GlossaryEntry()) + entry
+        return found
+
+    def open_store(self, lm: LanguageModel, stages: Stages) -> Store | None:
         """The given store, or one made from the text in the work folder, with the model's capitals."""
+        if not self.texts and self.corpus is None:
+            return None
         if self.corpus is not None:
             store = Store.open(self.corpus)
             if store.settings.lower_case != lm.lower_case:
@@ -185,7 +209,8 @@ def save_taught(lm: LanguageModel, vectors: WordVectors, taught: Taught) -> None
             inject(language_model, tokenizer, given, predictable=predictable, slash=slash)
     before = read_report(lm.name)
     earlier = [*before.pop("earlier", ()), before] if before else []
-    known = tuple(from_json(Learned, word) for one in earlier for word in one["words"])
+    with understood(Path(lm.name) / REPORT, "teach the original model"):
+        known = tuple(from_json(Learned, word) for one in earlier for word in one["words"])
     ids = taught_tokens(language_model, tokenizer)
     card = teaching_card(replace(taught, words=(*known, *taught.words)), vectors, ids, base=lm.name)
     report = {**taught.as_json(), "earlier": earlier}

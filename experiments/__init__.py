@@ -1,0 +1,1 @@
+"""What produced the numbers: one folder for each experiment, with its results."""

@@ -1,0 +1,231 @@
+"""What the experiments share: the model, the corpus, the entries, and the stages that several parts need."""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from experiments.paper.published import CORPUS_WORDS, EXAMPLES
+from experiments.paper.settings import CONFIGURATIONS, ReproduceSettings, sample
+from rarewords import __version__
+from rarewords.corpus.store import Store
+from rarewords.errors import InputError
+from rarewords.lm import LanguageModel
+from rarewords.mimic.attentive import AttentiveMimicking, check_made_for
+from rarewords.mimic.batches import PreparedContexts
+from rarewords.mimic.train import EpochReport
+from rarewords.models import shown_name
+from rarewords.ota.approximate import approximate
+from rarewords.ota.settings import OtaSettings
+from rarewords.probe.dataset import BANDS, Dataset, band_of
+from rarewords.probe.evaluate import EvalSettings, evaluate
+from rarewords.probe.result import ProbeResult
+from rarewords.stages import Stages, key_of
+from rarewords.vectors import WordVectors
+
+HEAT_MAP_DEPTH = 512
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Experiment:
+    """The shared inputs and stages of a reproduction."""
+
+    lm: LanguageModel
+    store: Store
+    dataset: Dataset
+    settings: ReproduceSettings
+    stages: Stages
+    targets: WordVectors | None = None
+
+    def __post_init__(self) -> None:
+        if self.store.settings.lower_case != self.lm.lower_case:
+            raise InputError("the store and the model differ in lower-casing; build the store with --model")
+        check_made_for(self.lm, self.targets)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by its inputs: another process opens the experiment itself, once."""
+        given = [getattr(self, field.name) for field in fields(self)]
+        return _opened_once, (key_of(self.identity, str(self.stages.path)), *given)
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What all results depend on."""
+        return {
+            **self._model,
+            "dataset": self.dataset.digest,
+            "store": self.store.key,
+            "settings": asdict(self.settings),
+            "targets": None if self.targets is None else self.targets.key,
+            "version": __version__,
+        }
+
+    @property
+    def _model(self) -> dict[str, Any]:
+        return {"model": self.lm.fingerprint, "dtype": str(self.lm.dtype).removeprefix("torch.")}
+
+    def keywords(self, subset: str = "all") -> list[str]:
+        """The keywords of all entries or those of a set, each once."""
+        return list(dict.fromkeys(entry.word.text for entry in self.dataset.select(subset=subset)))
+
+    @cached_property
+    def shown_words(self) -> list[str]:
+        """All keywords and the words of the example queries."""
+        return list(dict.fromkeys([*self.keywords(), *(example[0] for example in EXAMPLES)]))
+
+    @cached_property
+    def frequent(self) -> list[str]:
+        """The words of the store that are frequent enough to learn from."""
+        return list(self.store.counts(CONFIGURATIONS["am"].settings.min_count)[0])
+
+    @cached_property
+    def training_targets(self) -> list[str]:
+        """Those of them that have several pieces and are approximated."""
+        several, most = self._several_pieces(self.frequent), self.settings.targets
+        return several if most is None else sample(several, most, self.settings.seed)
+
+    @cached_property
+    def contexts(self) -> PreparedContexts:
+        """The contexts of training words and shown words, read from the store once per run."""
+        words = list(dict.fromkeys([*self.frequent, *self.shown_words]))
+        with self.stages.timed("Reading contexts from the store"):
+            return PreparedContexts(self.store, words, self.settings.contexts)
+
+    @cached_property
+    def approximations(self) -> WordVectors:
+        """One-token approximations of all shown words and training words of several pieces."""
+        words = list(dict.fromkeys([*self._several_pieces(self.shown_words), *self.training_targets]))
+        ready = self.targets
+        missing = [word for word in words if ready is None or word not in ready]
+        if ready is not None and not missing:
+            return ready.subset(words)
+        settings = OtaSettings.preset("fast", seed=self.settings.seed, steps=self.settings.ota_steps)
+        recipe = {**self._model, "settings": settings.to_dict(), "words": key_of(missing)}
+
+        def make(folder: Path, work: Path) -> None:
+            with tf32():
+                found = approximate(self.lm, missing, settings, stages=Stages(work)).vectors
+            found.save(folder / "vectors.safetensors")
+
+        folder = self.stages.folder("One-token approximation", recipe, make)
+        made = WordVectors.load(folder / "vectors.safetensors")
+        return made if ready is None else ready.subset(word for word in words if word in ready).merge(made)
+
+    @cached_property
+    def pieces(self) -> ProbeResult:
+        """The model with its own pieces on all entries, with as many answers as the heat map needs."""
+        return self._probe(self.dataset, EvalSettings(depth=HEAT_MAP_DEPTH), None, label="pieces")
+
+    def probe(
+        self, label: str, *, method: str = "vectors", vectors: WordVectors | None = None, subset: str = "all"
+    ) -> ProbeResult:
+        """The model with one vector per keyword; entries whose keyword has none keep their answers."""
+        base = self.pieces if subset == "all" else self.pieces.of_set(self.dataset, subset)
+        shown = set(self._several_pieces(self.keywords())) if vectors is None else vectors
+        entries = self.dataset.select(subset=subset)
+        changed = tuple(entry for entry in entries if entry.word.text in shown)
+        if not changed:
+            return base.restrict(base.count >= 0, label=label, method=method)
+        part = Dataset(changed, self.dataset.name)
+        return base.replaced(self._probe(part, EvalSettings(method=method), vectors, label=label))
+
+    def training(self, configuration: str, seed: int) -> dict[int, WordVectors]:
+        """The vectors that a configuration of attentive mimicking makes at the measured epochs."""
+        chosen, settings = CONFIGURATIONS[configuration], self.settings.mimic(configuration, seed)
+        epochs = self.settings.epochs
+        targets = self.approximations.subset(self.training_targets) if chosen.ota else None
+        recipe = {
+            **self.identity,
+            "settings": asdict(settings),
+            "contexts": self.settings.contexts,
+            "epochs": list(epochs),
+            "targets": None if targets is None else targets.key,
+        }
+
+        def make(folder: Path, _: Path) -> None:
+            def after_epoch(report: EpochReport, mimic: AttentiveMimicking) -> None:
+                if report.epoch in epochs:
+                    # The main table and the examples need more words than the ablation.
+                    every = report.epoch == epochs[-1] and configuration == "am+context"
+                    words = self.shown_words if every else self.keywords("dev")
+                    vectors = mimic.infer_words(words, self.store, prepared=self.contexts).vectors
+                    vectors.settings["context_share"] = report.context_share
+                    vectors.save(folder / f"epoch-{report.epoch}.safetensors")
+
+            options: dict[str, Any] = {"prepared": self.contexts, "after_epoch": after_epoch}
+            with tf32():
+                AttentiveMimicking.fit(self.lm, self.store, targets, settings, **options)
+
+        folder = self.stages.folder(f"Training {chosen.title}, seed {seed}", recipe, make)
+        return {epoch: WordVectors.load(folder / f"epoch-{epoch}.safetensors") for epoch in epochs}
+
+    def facts(self) -> dict[str, Any]:
+        """Sizes of the inputs, which the report names and which explain differences from the paper."""
+        lm, size, keywords, words = self.lm, self.settings, self.keywords(), self.store.totals.words
+        factor = CORPUS_WORDS / max(words, 1)
+        counts = dict(zip(*self.store.counts(), strict=True))
+        kept = size.contexts or self.store.settings.contexts
+        contexts: dict[str, list[int]] = {band: [] for band in BANDS}
+        for entry in self.dataset:
+            contexts[band_of(entry.word.count)].append(min(kept, int(counts.get(entry.word.text, 0))))
+        return {
+            "model": shown_name(lm.name),
+            "architecture": type(lm.model).__name__,
+            "layers": lm.layers,
+            "hidden": lm.hidden,
+            "million_parameters": round(lm.model.num_parameters() / 1e6, 1),
+            "vocabulary": len(lm.embeddings),
+            "ota": f"preset fast, {size.ota_steps:,} steps",
+            "corpus_words": words,
+            "corpus_size": f"{words / 1e6:,.0f} million words" if words >= 10_000_000 else f"{words:,} words",
+            "corpus_factor": factor,
+            "corpus_doublings": math.log2(max(factor, 1.0)),
+            "rare_in_paper": 9 * factor,
+            "dataset": self.dataset.name,
+            "entries": {band: len(found) for band, found in contexts.items()},
+            "training_one_piece": sum(word in lm.whole_words for word in self.frequent),
+            "training_several": len(self.training_targets),
+            "contexts_median": {band: float(np.median(found or [0])) for band, found in contexts.items()},
+            "without_contexts": sum(word not in counts for word in keywords) / len(keywords),
+        }
+
+    def _several_pieces(self, words: Sequence[str]) -> list[str]:
+        """Those of several pieces, all of which the model knows."""
+        tokens = self.lm.tokens
+        pieces = zip(words, tokens.pieces_of(list(words)), strict=True)
+        return [word for word, ids in pieces if len(ids) > 1 and not tokens.has_unknown(ids)]
+
+    def _probe(
+        self, dataset: Dataset, settings: EvalSettings, vectors: WordVectors | None, *, label: str
+    ) -> ProbeResult:
+        recipe = {**self._model, **asdict(settings), "dataset": dataset.digest}
+        recipe["vectors"] = None if vectors is None else vectors.key
+
+        def make(folder: Path, work: Path) -> None:
+            result = evaluate(self.lm, dataset, settings, vectors=vectors, label=label, stages=Stages(work))
+            result.save(folder / "result.json.gz")
+
+        return ProbeResult.load(self.stages.folder(f"Probing with {label}", recipe, make) / "result.json.gz")
+
+
+_opened: dict[str, Experiment] = {}
+
+
+def _opened_once(key: str, *given: Any) -> Experiment:
+    return _opened.setdefault(key, Experiment(*given))
+
+
+@contextmanager
+def tf32() -> Iterator[None]:
+    """Fast matrix products on a GPU for training; ranks are computed in full precision."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -1,0 +1,149 @@
+"""A part of the reproduction: a result that is saved, shown, and tested against the paper's conclusions."""
+
+import tomllib
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from statistics import stdev
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from experiments.paper.experiment import Experiment
+from experiments.paper.published import CLAIMS
+from rarewords.probe.compare import Comparison
+from rarewords.report.tables import figure, markdown_table, relation_title, signed
+
+SEEN, IN_PART, NOT_SEEN, UNTESTED = VERDICTS = ("seen", "seen in part", "not seen", "not tested")
+EMPTY = "–"
+TEXTS: dict[str, Any] = tomllib.loads((files("experiments.paper") / "report.toml").read_text("utf-8"))
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing a conclusion says, the numbers that decide it, and whether it holds."""
+
+    text: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A conclusion of the paper and what our results say about it.
+
+    :param published: the paper's figures for it.
+    :param test: the test that decides each check.
+    """
+
+    statement: str
+    published: str
+    test: str
+    checks: tuple[Check, ...]
+
+    @classmethod
+    def of(cls, name: str, *checks: Check) -> Self:
+        """A conclusion by its name in ``published.toml``, and the checks that decide it."""
+        return cls(**CLAIMS[name], checks=checks)
+
+    @property
+    def verdict(self) -> str:
+        """``seen`` if every check holds, ``not seen`` if none does."""
+        if not self.checks:
+            return UNTESTED
+        held = sum(check.holds for check in self.checks)
+        return SEEN if held == len(self.checks) else IN_PART if held else NOT_SEEN
+
+    @property
+    def evidence(self) -> str:
+        """The check of a claim that has one; otherwise how many hold, and the first that does not."""
+        if not self.checks:
+            return "no entries to test it on"
+        if len(self.checks) == 1:
+            return self.checks[0].text
+        failed = [check.text for check in self.checks if not check.holds]
+        held = f"{len(self.checks) - len(failed)} of {len(self.checks)} hold"
+        return f"{held}; not {failed[0]}" if failed else f"{held}, for example {self.checks[0].text}"
+
+
+def p_text(p: float) -> str:
+    """A p-value for a reader: ``0.0123 -> 'p = .012'``."""
+    return "p < .001" if p < 0.001 else f"p = {figure(p)}"
+
+
+def counted(claims: Sequence[Claim]) -> str:
+    """How many claims have each verdict: ``3 seen, 1 not seen``."""
+    numbers = Counter(claim.verdict for claim in claims)
+    return ", ".join(f"{numbers[verdict]} {verdict}" for verdict in VERDICTS if numbers[verdict])
+
+
+class Part(ABC):
+    """An experiment of the paper; its fields are the result.
+
+    :cvar trains: the configurations of attentive mimicking that it measures.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    trains: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    @abstractmethod
+    def run(cls, experiment: Experiment, folder: Path) -> Self:
+        """Run the experiment; raw results go into the folder."""
+
+    @abstractmethod
+    def markdown(self, figures: Path) -> Sequence[str]:
+        """Paragraphs, figures and tables beside the paper's; figures are drawn into the folder."""
+
+    def said(self, name: str, **values: Any) -> str:
+        """One of the part's texts in ``report.toml``, with its numbers."""
+        text: str = TEXTS[self.name][name]
+        return text.format(self=self, **values)
+
+    def picture(self) -> str:
+        """The part's figure with its caption."""
+        return f"![{self.said('picture')}](figures/{self.name}.svg)\n\n*{self.said('picture')}*"
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
+        """A table with the part's caption; the first ``left`` columns are text, the others numbers."""
+        return f"*{self.said('table')}*\n\n{markdown_table(header, rows, left=left)}"
+
+    @abstractmethod
+    def claims(self) -> Sequence[Claim]:
+        """The paper's conclusions, tested on the result."""
+
+    def reasons(self, facts: Mapping[str, Any]) -> Sequence[str]:
+        """Why our figures differ from the paper's, given the sizes of the inputs."""
+        return [text.format(self=self, **facts) for text in TEXTS[self.name].get("reasons", ())]
+
+
+def cell_text(
+    compared: Comparison, method: int, relation: str = "all", band: str = "all", metric: str = "mrr"
+) -> str:
+    """Mean and spread over seeds, with ``*`` if the difference from the first method is significant."""
+    found = compared.cell(relation, band)
+    if found is None:
+        return EMPTY
+    text = figure(found.measures[metric][method].mean)
+    star = "\\*" if method and found.differences[metric][method - 1].direction else ""
+    runs = found.runs[metric][method]
+    return text + star + (f" ± {figure(stdev(runs))}" if len(set(runs)) > 1 else "")
+
+
+def change(
+    compared: Comparison, relation: str = "all", band: str = "all", *, better: bool = True, name: str = ""
+) -> Check:
+    """Whether the last method is significantly better (or worse) than the first, in every seed."""
+    cell, sign = compared[relation, band], 1 if better else -1
+    found, (first, *_, last) = cell.differences["mrr"][-1], cell.measures["mrr"]
+    gains = sign * np.subtract(cell.runs["mrr"][-1], cell.runs["mrr"][0])
+    agree = int((gains > 0).sum())
+    seeds = f"{agree} of {len(gains)} seeds" if len(gains) > 1 else "one seed"
+    return Check(
+        f"{name or relation_title(relation)}: {figure(first.mean)} → {figure(last.mean)} "
+        f"({signed(found.mean)}, {p_text(found.p_value)}, n = {cell.entries:,}, {seeds})",
+        agree == len(gains) and found.direction == sign,
+    )

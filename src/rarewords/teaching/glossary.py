@@ -1,0 +1,159 @@
+"""Glossaries: terms with their definitions, from a file or a dict.
+
+A file is CSV, TSV, JSON lines or a Markdown table. Columns are found by their names, in any order; a table
+without a header has the term in its first column and the definition in its second::
+
+    term,definition,synonyms,example
+    paxlovid,an oral antiviral pill used to treat COVID-19,nirmatrelvir,She took paxlovid for five days.
+
+A term may come more than once; each of its definitions counts. An ``abbreviation`` becomes a term of its own.
+"""
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from rarewords.errors import InputError
+from rarewords.files import open_text
+
+NO_DEFINITION = "its definition in the glossary is empty"
+_COLUMNS = {
+    "term": ("term", "word", "name", "acronym", "entry", "headword", "brand"),
+    "definition": ("definition", "meaning", "description", "expansion", "gloss", "generic"),
+    "synonyms": ("synonyms", "synonym", "also"),
+    "abbreviation": ("abbreviation", "abbr", "short"),
+    "example": ("example", "examples", "sentence", "usage"),
+}
+_LONGEST_FIELD = 1 << 20
+
+
+@dataclass(frozen=True)
+class GlossaryEntry:
+    """What a glossary says about a term.
+
+    :param definitions: one text for each definition and each synonym; empty if there is none.
+    :param examples: sentences that use the term.
+    """
+
+    definitions: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+
+    def __add__(self, other: "GlossaryEntry") -> "GlossaryEntry":
+        definitions = dict.fromkeys([*self.definitions, *other.definitions])
+        return GlossaryEntry(tuple(definitions), tuple(dict.fromkeys([*self.examples, *other.examples])))
+
+
+Glossary = Mapping[str, GlossaryEntry]
+GlossarySource = str | Path | Mapping[str, str | Sequence[str]]
+
+
+def read_glossary(source: GlossarySource) -> dict[str, GlossaryEntry]:
+    """The entries of a file, or of a dict of definitions; terms keep their spelling.
+
+    >>> read_glossary({"oca": "a plant with edible tubers"})["oca"].definitions
+    ('a plant with edible tubers',)
+    """
+    found: dict[str, GlossaryEntry] = {}
+    for term, entry in _entries(source):
+        plain = " ".join(term.split())
+        if plain:
+            found[plain] = found.get(plain, GlossaryEntry()) + entry
+    if not found:
+        name = "the glossary" if isinstance(source, Mapping) else source
+        raise InputError(f"{name} has no terms; give at least one term and its definition")
+    return found
+
+
+def _entries(source: GlossarySource) -> Iterator[tuple[str, GlossaryEntry]]:
+    if isinstance(source, Mapping):
+        for term, given in source.items():
+            texts = (given,) if isinstance(given, str) else tuple(given)
+            yield term, GlossaryEntry(tuple(filter(str.strip, texts)))
+        return
+    for record in _records(Path(source)):
+        term, definition = record["term"], record.get("definition", "")
+        synonyms = _split(record.get("synonyms", ""))
+        given = tuple(filter(str.strip, (definition, *(f"another name for {one}" for one in synonyms))))
+        yield term, GlossaryEntry(given, tuple(filter(str.strip, (record.get("example", ""),))))
+        if short := record.get("abbreviation", "").strip():
+            yield short, GlossaryEntry((*given, f"short for {term.strip()}"))
+
+
+def _records(path: Path) -> Iterator[dict[str, str]]:
+    """The rows of a file by the names of their columns."""
+    name = path.name.lower().removesuffix(".gz")
+    with open_text(path) as lines:
+        if name.endswith((".jsonl", ".json", ".ndjson")):
+            yield from _json_records(path, lines)
+            return
+        if name.endswith((".md", ".markdown")):
+            rows: Iterator[list[str]] = (
+                _markdown_cells(line) for line in lines if line.strip().startswith("|")
+            )
+            rows = (cells for cells in rows if not all(set(cell) <= set("-: ") for cell in cells))
+        else:
+            csv.field_size_limit(_LONGEST_FIELD)
+            rows = _csv_rows(path, lines, "\t" if name.endswith(".tsv") else None)
+        yield from _named(path, (row for row in rows if any(cell.strip() for cell in row)))
+
+
+def _csv_rows(path: Path, lines: Iterable[str], delimiter: str | None) -> Iterator[list[str]]:
+    lines = iter(lines)
+    first = next(lines, "")
+    # Spreadsheets of many countries write semicolons into their CSV files.
+    delimiter = delimiter or next((mark for mark in "\t;" if mark in first and "," not in first), ",")
+    try:
+        yield from csv.reader(chain([first], lines), delimiter=delimiter)
+    except csv.Error as error:
+        raise InputError(f"{path} is not a table of terms and definitions: {error}") from None
+
+
+def _named(path: Path, rows: Iterator[list[str]]) -> Iterator[dict[str, str]]:
+    first = next(rows, None)
+    if first is None:
+        return
+    columns = [_column(cell) for cell in first]
+    if not {"term", "definition"} <= set(columns) and not {"term", "synonyms"} <= set(columns):
+        rows, columns = chain([first], rows), ["term", "definition"]
+    for number, row in enumerate(rows, 1):
+        if len(row) < 2:
+            problem = f"row {number} has one column, {row[0][:40]!r}"
+            raise InputError(
+                f"{path}: {problem}; give a term and a definition, separated by a comma or a tab"
+            )
+        yield {"term": ""} | {name: cell for name, cell in zip(columns, row, strict=False) if name}
+
+
+def _json_records(path: Path, lines: Iterable[str]) -> Iterator[dict[str, str]]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            raise InputError(f"{path}, line {number}: not a JSON object; give one object per line") from None
+        named = {_column(name): value for name, value in record.items()} if isinstance(record, dict) else {}
+        texts = {
+            name: "; ".join(map(str, value)) if isinstance(value, list) else value
+            for name, value in named.items()
+        }
+        if not isinstance(texts.get("term"), str) or not {"definition", "synonyms"} & texts.keys():
+            raise InputError(f"{path}, line {number}: needs the fields term and definition")
+        yield {name: text for name, text in texts.items() if name and isinstance(text, str)}
+
+
+def _markdown_cells(line: str) -> list[str]:
+    return [cell.strip().strip("*`") for cell in line.strip().strip("|").split("|")]
+
+
+def _column(title: str) -> str:
+    plain = title.strip().strip("*`").lower()
+    return next((name for name, titles in _COLUMNS.items() if plain in titles), "")
+
+
+def _split(synonyms: str) -> list[str]:
+    mark = next((mark for mark in ";|" if mark in synonyms), ",")
+    return [one.strip() for one in synonyms.split(mark) if one.strip()]

@@ -1,0 +1,47 @@
+"""The development measure of one-token approximation."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from experiments.paper.parts import ota
+from experiments.paper.parts.ota import OtaPart, marks_up_to, measure, one_piece_words
+from rarewords import InputError
+from rarewords.ota.settings import OtaSettings
+
+
+def test_words_are_chosen_from_those_of_one_piece(lm):
+    words = one_piece_words(lm, 12, seed=0)
+    assert words != one_piece_words(lm, 12, seed=1)
+    assert all(len(ids) == 1 for ids in lm.tokens.pieces_of(words))
+    with pytest.raises(InputError, match="cannot be chosen"):
+        one_piece_words(lm, 10**6, seed=0)
+
+
+def test_distances_fall_from_one(lm):
+    assert marks_up_to(250) == (0, 1, 10, 100, 200, 250)
+    assert marks_up_to(12) == (0, 1, 10, 12)
+    words = one_piece_words(lm, 4, seed=0)
+    distances = measure(lm, words, OtaSettings.preset("paper", steps=12), label="test")
+    assert distances.shape == (4, 4)
+    means = distances.mean(axis=1)
+    assert means[0] == 1.0
+    assert means[0] > means[1] > means[2] > means[3]
+
+
+def test_the_start_does_not_know_the_answer(lm):
+    """A start from the mean of the pieces would be the embedding itself."""
+    settings = OtaSettings.preset("fast", steps=2)
+    means = measure(lm, one_piece_words(lm, 4, seed=0), settings, label="test").mean(axis=1)
+    assert means[0] == 1.0
+    assert means[-1] > 0.1
+
+
+def test_words_are_counted_for_the_nearer_curve(lm, settings, tmp_path, monkeypatch):
+    curves = {"static": [[1, 1, 1, 1], [0.2, 0.1, 0.4, 0.4]], "random": [[1, 1, 1, 1], [0.1, 0.2, 0.3, 0.4]]}
+    monkeypatch.setattr(ota, "_distances", lambda _, frame, __: np.array(curves[frame]))
+    part = OtaPart.run(SimpleNamespace(lm=lm, settings=settings), tmp_path)
+    for test in (part.random_nearer[1], part.at_best):
+        assert (test.wins, test.losses) == (2, 1)
+    assert (part.risen.wins, part.risen.losses) == (0, 0)  # the last mark is the best

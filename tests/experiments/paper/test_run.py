@@ -1,0 +1,269 @@
+"""A run of all parts: its results, its report, resuming, and a second run."""
+
+import json
+import os
+import re
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from experiments.paper import published
+from experiments.paper.experiment import Experiment
+from experiments.paper.parts.examples import ExamplesPart
+from experiments.paper.run import PARTS, check_parts, reproduce
+from experiments.paper.settings import CONFIGURATIONS, sample_dataset
+from rarewords import InputError, LanguageModel, WordVectors
+from rarewords.engine import engine_for
+from rarewords.files import to_json
+from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
+from rarewords.probe.result import ProbeResult
+from rarewords.stages import Stages
+from tests.architectures import small_model
+
+
+def test_every_part_has_results_of_the_right_shape(done, settings):
+    parts = done[1].parts
+    assert list(parts) == list(PARTS)
+    ota = parts["ota"]
+    assert ota.marks == (0, 1, 10, 12)
+    for frame in ("static", "random"):
+        # Twelve steps from nowhere come nearer.
+        assert ota.means[frame][-1] < ota.means[frame][0] == 1.0
+    comparison = parts["methods"].comparison
+    assert comparison.labels == ("OTA", "pieces", "FIRST", "LAST", "AVG")
+    assert [comparison.cell("all", band).band for band in BANDS] == list(BANDS)
+    heatmap = parts["heatmap"]
+    assert np.array(heatmap.cells).shape == (len(heatmap.ranks), len(heatmap.counts))
+    ablation = parts["ablation"]
+    assert list(ablation.against_am) == list(CONFIGURATIONS)
+    assert all(len(found) == len(settings.epochs) for found in ablation.against_am.values())
+    shares = ablation.context_share
+    assert set(shares["no-form"]) == {1.0}
+    assert set(shares["no-context"]) == {0.0}
+    assert all(0 < share < 1 for share in shares["am"])
+    main = parts["main"]
+    assert main.vectors.labels == ("pieces", "AM+context")
+    assert [len(runs) for runs in main.vectors["all", "all"].runs["mrr"]] == [1, settings.seeds] == [1, 2]
+    assert {cell.relation for cell in main.vectors.cells} == {*RELATIONS, "all"}
+    queries = parts["examples"].queries
+    assert [one.word for one in queries] == [one[0] for one in published.EXAMPLES]
+    assert all(list(one.ours) == ["pieces", "AM+context, seed 0", "AM+context, seed 1"] for one in queries)
+
+
+def test_words_are_approximated_by_preset_fast_and_the_figure_by_the_papers(done, settings):
+    def made_with(stage):
+        (note,) = done[0].glob(f"stages/{stage}-*/stage.json")
+        return json.loads(note.read_text("utf-8"))["recipe"]["settings"]
+
+    ota, static, random = map(
+        made_with, ("one-token-approximation", "ota-figure-static", "ota-figure-random")
+    )
+    assert (ota["frame"], ota["start"], ota["steps"]) == ("masked", "mean", settings.ota_steps)
+    assert (static["frame"], random["frame"]) == ("static", "random")
+    assert {one["start"] for one in (static, random)} == {"zero"}
+    assert {one["steps"] for one in (static, random)} == {settings.curve_steps}
+
+
+def test_seeds_differ_and_their_mean_is_shown(done):
+    found = done[1].parts["main"].vectors["all", "all"]
+    pieces, by_seed = found.runs["mrr"]
+    assert by_seed[0] != by_seed[1]
+    assert [one.mean for one in found.measures["mrr"]] == pytest.approx([*pieces, np.mean(by_seed)])
+
+
+def test_the_mixture_takes_each_entry_from_one_of_the_two(done):
+    folder, found = done
+    pieces, vectors, mixed = (
+        ProbeResult.load(folder / "results" / f"main-{name}.json.gz")
+        for name in ("pieces", "am+context-0", "mixed-0")
+    )
+    assert set(found.parts["main"].dev) == set(RELATIONS)
+    same = (mixed.rank == pieces.rank) | (mixed.rank == vectors.rank)
+    assert same.all()
+
+
+def test_words_of_one_piece_keep_their_answers(done, lm):
+    folder, _ = done
+    pieces, first = (
+        ProbeResult.load(folder / "results" / f"methods-{name}.json.gz") for name in ("pieces", "first")
+    )
+    single = np.array([len(ids) == 1 for ids in lm.tokens.pieces_of(list(pieces.word))])
+    assert single.any()
+    np.testing.assert_array_equal(pieces.rank[single], first.rank[single])
+    assert (pieces.rank[~single] != first.rank[~single]).any()
+
+
+def test_without_form_a_word_without_contexts_is_probed_with_the_zero_vector(done, store):
+    stage = next(done[0].glob("stages/training-am-minus-form-seed-0-*"))
+    vectors = WordVectors.load(stage / "epoch-2.safetensors")
+    absent = [word for word in vectors if not store.count(word)]
+    assert absent
+    assert not vectors.subset(absent).matrix.any()
+    result = ProbeResult.load(done[0] / "results" / "ablation-no-form-2-0.json.gz")
+    pieces = ProbeResult.load(done[0] / "results" / "methods-pieces.json.gz")
+    own = dict(zip(pieces.id, pieces.rank, strict=True))
+    changed = [
+        word for one, word, rank in zip(result.id, result.word, result.rank, strict=True) if rank != own[one]
+    ]
+    assert set(changed) & set(absent)
+
+
+def test_conclusions_follow_from_the_results(done):
+    claims = {claim.statement: claim for claim in done[1].claims}
+    assert len(claims) == len(done[1].claims) == 21
+    assert all(claim.published and claim.test for claim in claims.values())
+    ota = done[1].parts["ota"]
+    claim = claims["The difference between the two at their best is significant."]
+    assert (claim.verdict == "seen") == (ota.at_best.direction > 0)
+
+
+def test_a_second_run_gives_the_same_tables_and_reuses_stages(done, lm, store, settings, tmp_path):
+    folder, found = done
+    again = reproduce(lm, store, tmp_path / "again", parts=["ota"], settings=settings)
+    assert to_json(again.parts) == to_json({"ota": found.parts["ota"]})
+    stages = {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir()}
+    resumed = reproduce(lm, store, folder, parts=["main"], settings=settings)
+    assert list(resumed.parts) == list(found.parts)  # parts of the earlier run are in the report as well
+    assert to_json(resumed.parts["main"]) == to_json(found.parts["main"])
+    assert {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir()} == stages
+    assert "earlier run" in (folder / "report.md").read_text("utf-8")
+
+
+def test_an_interrupted_run_resumes_and_ends_the_same(done, lm, store, settings, tmp_path, monkeypatch):
+    real = Experiment.probe
+
+    def stop(self, label, **options):
+        if label == "LAST":
+            raise KeyboardInterrupt
+        return real(self, label, **options)
+
+    monkeypatch.setattr(Experiment, "probe", stop)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(lm, store, tmp_path, parts=["methods"], settings=settings)
+    assert not (tmp_path / "report.html").exists()
+    monkeypatch.setattr(Experiment, "probe", real)
+    resumed = reproduce(lm, store, tmp_path, parts=["methods"], settings=settings)
+    assert to_json(resumed.parts["methods"]) == to_json(done[1].parts["methods"])
+    text = (tmp_path / "report.md").read_text("utf-8")
+    assert re.search(r"Probing with FIRST +\| +[\d.]+ \| +earlier run", text)
+    assert re.search(r"Probing with LAST +\| +[\d.]+ \| +this run", text)
+
+
+def test_cached_targets_are_used(done, lm, store, settings, tmp_path):
+    stage = next(done[0].glob("stages/one-token-approximation-*"))
+    ready = WordVectors.load(stage / "vectors.safetensors")
+    given = ready.subset(list(ready.words)[1:])
+    entries = sample_dataset(Dataset.load(), settings)
+    inputs = lm, store, entries, settings, Stages(tmp_path)
+    made = Experiment(*inputs, given).approximations
+    assert set(made.words) == set(ready.words)
+    (stage,) = tmp_path.glob("one-token-approximation-*")
+    assert list(WordVectors.load(stage / "vectors.safetensors")) == [ready.words[0]]
+    np.testing.assert_allclose(made[ready.words[0]], ready[ready.words[0]], atol=1e-5)
+    other = WordVectors(["kumquat"], np.ones((1, lm.dim), np.float32), {"fingerprint": "0" * 16})
+    with pytest.raises(InputError, match="made for another model"):
+        Experiment(*inputs, other)
+
+
+def test_words_that_cannot_be_approximated_are_not_missing(store, settings, tmp_path):
+    albert = LanguageModel(*small_model("albert"))
+    ready = WordVectors(["kumquat"], np.ones((1, albert.dim), np.float32))
+    inputs = albert, store, Dataset.load(), settings, Stages(tmp_path)
+    experiment = Experiment(*inputs, ready)
+    vars(experiment).update(shown_words=["kumquat", "日本"], training_targets=[])
+    assert experiment.approximations.words == ["kumquat"]
+
+
+def test_examples_show_pieces_as_text_for_any_tokenizer(settings):
+    roberta = LanguageModel(*small_model("roberta"))
+    experiment = SimpleNamespace(
+        lm=roberta,
+        settings=settings,
+        store=SimpleNamespace(count=len),
+        training=lambda *_: {settings.epochs[-1]: {}},
+    )
+    found = ExamplesPart.run(experiment, None)
+    assert all("Ġ" not in one.question for one in found.queries)
+    assert [one.question.replace("·", "") for one in found.queries] == [
+        pattern.replace("<W>", word) for word, pattern, _, _ in published.EXAMPLES
+    ]
+
+
+def test_a_report_can_be_written_from_results_alone(done, lm, store, settings, tmp_path):
+    folder, found = done
+    shutil.copytree(folder / "results", tmp_path / "moved" / "results")  # without the stages
+    left = tmp_path / "moved" / "results" / ".main.json.abcdefgh.part"  # by a run that was killed
+    left.mkdir()
+    (left / "main.json").write_text("half")
+    os.utime(left, (0, 0))
+    again = reproduce(lm, store, tmp_path / "moved", parts=["report"], settings=settings)
+    assert to_json(again.parts) == to_json(found.parts)
+    assert [claim.verdict for claim in again.claims] == [claim.verdict for claim in found.claims]
+    text = (tmp_path / "moved" / "report.md").read_text("utf-8")
+    assert "| Probing with OTA " in text
+    assert "earlier run" in text
+    assert not (tmp_path / "moved" / "stages").exists()
+    assert not left.exists()
+    with pytest.raises(InputError, match="no results of this model"):
+        reproduce(lm, store, tmp_path / "empty", parts=["report"], settings=settings)
+
+
+def test_the_page_needs_nothing_but_itself_and_says_it_is_a_sample(done):
+    folder, found = done
+    html = found.report.read_text("utf-8")
+    assert not re.search(r"""(?:src|href)=["'](?!#|data:)""", html)
+    assert "@import" not in html
+    assert "url(" not in html
+    assert "This is a run of the sample" in html
+    for part in PARTS.values():
+        assert f">{part.title}</h2>" in html
+    for link in re.findall('href="#([^"]+)"', html):
+        assert f'id="{link}"' in html
+    figures = sorted(path.name for path in (folder / "figures").iterdir())
+    assert figures == ["heatmap.svg", "methods.svg", "ota.svg"]
+    assert html.count("data:image/svg+xml;base64,") == len(figures)
+
+
+def test_the_report_has_what_a_reader_needs(done):
+    folder, found = done
+    text = (folder / "report.md").read_text("utf-8")
+    for needed in (
+        "## The paper's conclusions",
+        "### Where and why ours differs",
+        "## Inputs, settings and environment",
+        "## What it cost",
+        "| Probing with OTA ",
+        "| Probing with AM+context, seed 0 ",
+        "| Probing with AM+context, seed 1 ",
+        "Repeat: `rarewords reproduce ",
+        "Means of 2 seeds",
+        "paper: base+AM",
+        "(figures/heatmap.svg)",
+    ):
+        assert needed in text, needed
+    for claim in found.claims:
+        assert f"- **{claim.verdict}** {claim.statement}" in text
+        assert f"Test: {claim.test}." in text
+    stored = json.loads((folder / "results" / "claims.json").read_text())
+    assert [one["verdict"] for one in stored] == [claim.verdict for claim in found.claims]
+
+
+def test_unknown_parts_are_refused():
+    assert check_parts(["main", "ota", "main"]) == ["ota", "main"]
+    assert check_parts(["all"]) == list(PARTS)
+    with pytest.raises(InputError, match="unknown part 'everything'; use all, ota"):
+        check_parts(["everything"])
+    with pytest.raises(InputError, match="unknown part 'report'"):
+        check_parts(["report", "main"])
+
+
+def test_several_processes_make_the_same_results(done, lm, store, settings, tmp_path):
+    with engine_for("local", workers=2) as engine:
+        found = reproduce(lm, store, tmp_path, parts=["main"], settings=settings, engine=engine)
+    assert to_json(found.parts["main"]) == to_json(done[1].parts["main"])
+    # Each training was made once, and by the workers: the parts only found it.
+    report = (tmp_path / "report.md").read_text("utf-8")
+    assert len(list(tmp_path.glob("stages/training-am+context-*"))) == settings.seeds
+    assert "Training AM+context, seed 1" in report

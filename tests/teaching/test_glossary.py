@@ -1,0 +1,131 @@
+"""Glossaries in every form that users have them in, and models taught from them."""
+
+import gzip
+import json
+
+import pytest
+
+from rarewords import InputError, LanguageModel, Query, teach
+from rarewords.models import load_tokens
+from rarewords.teaching.glossary import NO_DEFINITION, GlossaryEntry, read_glossary
+from tests.architectures import sentence_transformer, small_causal
+
+ROWS = [
+    ("paxlovid", "an oral antiviral pill, used to treat COVID-19"),
+    ("deep vein thrombosis", "a blood clot in a leg"),
+]
+
+MARKDOWN = """Terms
+
+| Term | Definition |
+|---|:--|
+|**paxlovid**|{0}|
+|deep vein thrombosis|{1}|
+"""
+
+JSON_LINES = """{{"term": "paxlovid", "definition": "{0}"}}
+{{"word": "deep vein thrombosis", "meaning": "{1}"}}
+"""
+
+
+def written(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", 'term,definition\npaxlovid,"{0}"\ndeep vein thrombosis,{1}\n'),
+        ("a.csv.gz", 'Term,Definition\npaxlovid,"{0}"\ndeep vein thrombosis,{1}\n'),
+        ("b.csv", 'paxlovid,"{0}"\ndeep vein  thrombosis,{1}\n'),
+        ("c.csv", "definition;notes;term\n{0};x;paxlovid\n{1};;deep vein thrombosis\n"),
+        ("d.tsv", "word\tmeaning\npaxlovid\t{0}\n\ndeep vein thrombosis\t{1}\n"),
+        ("e.jsonl", JSON_LINES),
+        ("f.md", MARKDOWN),
+    ],
+)  # fmt: skip
+def test_every_form_gives_the_same_entries(tmp_path, name, text):
+    path = written(tmp_path, name, text.format(*(definition for _, definition in ROWS)))
+    assert read_glossary(path) == {term: GlossaryEntry((definition,)) for term, definition in ROWS}
+    assert read_glossary(dict(ROWS)) == read_glossary(path)
+
+
+def test_synonyms_abbreviations_and_examples(tmp_path):
+    text = "term,definition,synonyms,abbreviation,example\n"
+    text += "key figure,a number,metric; measure,KPI,Our key figure fell.\n"
+    found = read_glossary(written(tmp_path, "a.csv", text))
+    names = ("another name for metric", "another name for measure")
+    assert found["key figure"] == GlossaryEntry(("a number", *names), ("Our key figure fell.",))
+    assert found["KPI"].definitions == ("a number", *names, "short for key figure")
+
+
+def test_a_term_with_two_definitions_keeps_both():
+    assert read_glossary({"seshie": ["a musician", "a fan"]})["seshie"].definitions == ("a musician", "a fan")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", ""),
+        ("a.csv", "term,definition\n"),
+        ("a.csv", "paxlovid\ncompersion\n"),
+        ("a.jsonl", "paxlovid\n"),
+        ("a.jsonl", '{"term": 5, "definition": "x"}\n'),
+        ("a.jsonl", json.dumps(["paxlovid", "x"]) + "\n"),
+        ("a.md", "no table here\n"),
+    ],
+)
+def test_a_file_that_is_no_glossary_is_refused(tmp_path, name, text):
+    path = written(tmp_path, name, text)
+    with pytest.raises(InputError, match=path.name):
+        read_glossary(path)
+
+
+def test_another_encoding_is_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes("term,definition\ncafé,ein Getränk\n".encode("latin-1"))
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_glossary(path)
+
+
+def test_a_hundred_thousand_rows(tmp_path):
+    text = "".join(f"term {number},a thing with number {number}\n" for number in range(100_000))
+    assert len(read_glossary(written(tmp_path, "a.csv", text))) == 100_000
+
+
+def test_a_masked_model_is_taught_from_definitions_alone(lm, tmp_path):
+    glossary = {**dict(ROWS), "greeze": " ", "water": "a liquid"}
+    taught = teach([], tmp_path / "out", glossary=glossary, model=lm)
+    assert [word.word for word in taught.words] == [term for term, _ in ROWS]
+    assert taught.refused["greeze"] == NO_DEFINITION
+    assert "water" in taught.refused
+    paxlovid = taught.words[0]
+    assert "drug" in paxlovid.after[:3]
+    assert "drug" not in paxlovid.before
+    again = LanguageModel.from_pretrained(tmp_path / "out")
+    assert "drug" in again.fill([Query("paxlovid is a kind of _.")], top_k=5).words(0)
+
+
+def test_sentences_of_a_text_count_as_well(lm, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("He took paxlovid.\nThe doctor gave her paxlovid.\nOnly paxlovid helped.\n")
+    taught = teach([text], tmp_path / "out", glossary=dict(ROWS), model=lm)
+    assert {word.word: word.contexts for word in taught.words} == {"paxlovid": 3, "deep vein thrombosis": 0}
+    assert taught.words[0].judgement is not None
+
+
+def test_words_choose_among_the_terms(lm, tmp_path):
+    taught = teach([], tmp_path / "out", glossary=dict(ROWS), words=["Paxlovid"], model=lm)
+    assert [word.word for word in taught.words] == ["paxlovid"]
+
+
+def test_causal_models_and_encoders_are_taught_through_the_reader(tmp_path):
+    for part in small_causal("llama"):
+        part.save_pretrained(tmp_path / "causal")
+    for model in (tmp_path / "causal", sentence_transformer(tmp_path / "encoder")):
+        out = tmp_path / f"taught {model.name}"
+        taught = teach([], out, glossary=dict(ROWS[:1]), model=model)
+        assert [word.word for word in taught.words] == ["paxlovid"]
+        assert "<paxlovid>" in load_tokens(out).tokenizer.get_added_vocab()

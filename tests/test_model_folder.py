@@ -1,0 +1,185 @@
+"""Model folders are untrusted: a bad one is refused in one line, and nothing outside of it is touched."""
+
+import io
+import json
+import os
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+from rarewords import InputError, LanguageModel, WordVectors, inject, inject_folder
+from rarewords.forget import affected, forget, taught_words
+from rarewords.injection import save_folder
+from tests.architectures import sentence_transformer, small_model
+from tests.cli.run import rarewords, refused
+
+WORDS = ("kumquat", "salsify")
+
+
+def vectors_for(words, dim):
+    numbers = np.random.default_rng(0).standard_normal((len(words), dim)).astype(np.float32) * 0.05
+    return WordVectors(words, numbers)
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    return sentence_transformer(tmp_path_factory.mktemp("encoder") / "encoder", layers=1)
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["append", "replace"])
+def taught(tmp_path_factory, request):
+    """A small model that was taught two words, with its report."""
+    folder = tmp_path_factory.mktemp("taught") / "taught"
+    model, tokenizer = small_model("bert")
+    inject(model, tokenizer, vectors_for(WORDS, LanguageModel(model, tokenizer).dim), slash=request.param)
+    words = [{"word": word, "count": 1, "verdict": "better"} for word in WORDS]
+    report = {"learner": "none", "model": "small", "settings": {}, "words": words, "earlier": []}
+    save_folder(model, tokenizer, folder, base="small", card="# taught", report=report)
+    return folder
+
+
+@pytest.fixture
+def copy(taught, tmp_path):
+    return shutil.copytree(taught, tmp_path / "t")
+
+
+def change(path, **values):
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **values}), "utf-8")
+
+
+# Nothing is written outside of the output
+
+
+@pytest.mark.parametrize("path", ["../victim", "ABSOLUTE", "link", "a/../../victim", "\0", 5])
+def test_a_module_outside_of_the_folder_is_refused(path, encoder, tmp_path):
+    model, victim = shutil.copytree(encoder, tmp_path / "s"), shutil.copytree(encoder, tmp_path / "victim")
+    if path == "link":
+        (model / "link").symlink_to(victim)
+    modules = json.loads((model / "modules.json").read_text("utf-8"))
+    modules[0]["path"] = str(victim) if path == "ABSOLUTE" else path
+    (model / "modules.json").write_text(json.dumps(modules), "utf-8")
+    before = contents(tmp_path)
+    with pytest.raises(InputError, match=r"modules\.json|is a link"):
+        inject_folder(model, vectors_for(WORDS, 384), tmp_path / "out")
+    assert contents(tmp_path) == before
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("target", ["..", ".", "1_Pooling", "../secret", "../secret/file", "missing", "sub"])
+def test_a_link_that_leaves_the_folder_or_loops_is_refused(target, encoder, tmp_path):
+    model = shutil.copytree(encoder, tmp_path / "s")
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "file").write_text("secret")
+    (model / "sub").symlink_to(target)
+    with pytest.raises(InputError, match="copy the model without links"):
+        inject_folder(model, vectors_for(WORDS, 384), tmp_path / "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["s", "secret"]
+
+
+def test_a_download_in_the_cache_of_the_hub_is_a_folder_of_links_and_works(encoder, tmp_path):
+    snapshot, blobs = tmp_path / "snapshots" / "0123", tmp_path / "blobs"
+    shutil.copytree(encoder, blobs)
+    for number, file in enumerate(sorted(path for path in blobs.rglob("*") if path.is_file())):
+        link = snapshot / file.relative_to(blobs)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        file.rename(blobs / f"blob{number}")
+        link.symlink_to(os.path.relpath(blobs / f"blob{number}", link.parent))
+    inject_folder(snapshot, vectors_for(WORDS, 384), tmp_path / "out")
+    assert not any(path.is_symlink() for path in (tmp_path / "out").rglob("*"))
+    assert (tmp_path / "out" / "1_Pooling" / "config.json").read_bytes()
+
+
+def test_an_output_inside_of_the_model_folder_is_refused(encoder):
+    before = contents(encoder)
+    with pytest.raises(InputError, match="inside the model folder"):
+        inject_folder(encoder, vectors_for(WORDS, 384), encoder / "out")
+    assert contents(encoder) == before
+
+
+# What forget and affected rely on
+
+
+@pytest.mark.parametrize("name", ["rarewords_rows", "rarewords_first_token"])
+@pytest.mark.parametrize("value", [0, 1, -1, 100, 2999, 10**9, 2**70, "5", 1.5, None, True, [], {}])
+def test_forget_refuses_a_config_that_contradicts_the_model(name, value, copy, tmp_path):
+    config = json.loads((copy / "config.json").read_text("utf-8"))
+    if config[name] == value:
+        pytest.skip("the true value")
+    change(copy / "config.json", **{name: value})
+    line = refused("forget", copy, "kumquat", "--out", tmp_path / "out")
+    assert "config.json" in line
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["rarewords_rows", "rarewords_first_token"])
+def test_forget_refuses_a_config_without_one_of_its_numbers(name, copy, tmp_path):
+    config = json.loads((copy / "config.json").read_text("utf-8"))
+    del config[name]
+    (copy / "config.json").write_text(json.dumps(config), "utf-8")
+    with pytest.raises(InputError, match=r"config\.json"):
+        forget(copy, ["kumquat"], tmp_path / "out")
+
+
+def test_forget_adds_no_report_to_a_folder_without_one(copy, tmp_path):
+    (copy / "teaching.json").unlink()
+    assert forget(copy, ["kumquat"], tmp_path / "out") == ["salsify"]
+    assert not (tmp_path / "out" / "teaching.json").exists()
+
+
+@pytest.mark.parametrize("harm", ["replaced", "without its config"])
+def test_affected_says_that_the_tokenizer_does_not_match_the_report(harm, copy):
+    rules = "/" in json.dumps(json.loads((copy / "tokenizer.json").read_text("utf-8"))["normalizer"])
+    if harm == "replaced":
+        small_model("bert")[1].save_pretrained(copy)
+    else:
+        change(copy / "config.json", model_type="bert")
+        (copy / "tokenizer_config.json").unlink()
+    if harm != "replaced" and not rules:  # the words are tokens still
+        assert list(affected(copy, [(0, "a kumquat")])) == [(0, ("kumquat",))]
+        return
+    with pytest.raises(InputError, match=r"does not match its teaching\.json"):
+        list(affected(copy, [(0, "a kumquat")]))
+
+
+def test_affected_reads_standard_input(taught, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Nothing.\nA kumquat.\n")))
+    assert rarewords("affected", "--model", taught, "-").stdout == "-:2\tkumquat\n"
+
+
+# Files of the wrong shape
+
+_DAMAGED_REPORTS = {
+    "number": 5, "list": [], "null": None, "text": "x", "earlier null": {"earlier": None},
+    "earlier of numbers": {"earlier": [5]}, "words": {"words": 5}, "word": {"learner": "x", "words": [5]},
+    "no count": {"learner": "x", "words": [{"word": "kumquat", "verdict": "better"}]},
+    "no word": {"learner": "x", "words": [{"count": 1, "verdict": "better"}]},
+    "no learner": {"words": [{"word": "kumquat", "count": 1, "verdict": "better"}]},
+    "settings": {"settings": []}, "model": {"model": 5},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _DAMAGED_REPORTS)
+def test_a_damaged_report_is_one_line(name, copy, tmp_path):
+    (copy / "teaching.json").write_text(json.dumps(_DAMAGED_REPORTS[name]), "utf-8")
+    for command in (("words", copy), ("forget", copy, "kumquat", "--out", tmp_path / "out")):
+        assert "teaching.json" in refused(*command)
+
+
+@pytest.mark.parametrize("value", [[], 5, None, "x"])
+def test_a_damaged_pooling_config_is_refused_before_any_work(value, encoder, tmp_path):
+    model = shutil.copytree(encoder, tmp_path / "s")
+    (model / "1_Pooling" / "config.json").write_text(json.dumps(value), "utf-8")
+    with pytest.raises(InputError, match="1_Pooling"):
+        taught_words(model)
+
+
+@pytest.mark.parametrize("value", [0, -1, "2", 1.5])
+def test_a_model_without_layers_is_refused(value, copy):
+    change(copy / "config.json", num_hidden_layers=value)
+    assert "num_hidden_layers cannot be" in refused("ask", "--model", copy, "a _ .")
