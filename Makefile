@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.installed
 
-.PHONY: setup demo test test-lowest lint fuzz docs bench tasks clean
+.PHONY: setup demo test test-fast test-lowest lint fuzz docs bench reproduce clean
 setup: $(SETUP)
 
 # torch first and by exact version: a range would let pip choose a build with gigabytes of GPU libraries.
@@ -19,6 +19,10 @@ demo: $(SETUP)
 
 test: $(SETUP) lint
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --max-worker-restart 4
+
+# Without the slow tests.
+test-fast: $(SETUP) lint
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
 # The suite with the lowest version of every dependency, in an environment of its own.
 test-lowest:
@@ -37,17 +41,23 @@ lint: $(SETUP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-# The reference from the code, a site of all pages in site/, and a check of every link.
+# The documents as a site in site/, with the reference from the code; a warning is an error.
 docs: $(SETUP)
-	$(BIN)/python -m docs.build
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs site
 
 bench: $(SETUP)
 	for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
-# Tasks that others made: DATA holds the sets, text and models, WORK gets the rest. QUICK=--quick: a small part.
-JOBS ?= 1
-tasks: $(SETUP)
-	$(BIN)/python benchmarks/tasks/all.py $(DATA) $(WORK) --jobs $(JOBS) $(QUICK)
+# The paper's experiments, with a report in OUT. CORPUS is a corpus; if it does not exist, it is built from the text
+# in DATA. QUICK=1 runs a small sample, MODEL another model, PARTS only these parts.
+OUT ?= runs/reproduction
+CORPUS ?= $(OUT).corpus
+MODEL ?= default
+reproduce: $(SETUP) $(CORPUS)
+	$(BIN)/python -m experiments.paper $(PARTS) --corpus $(CORPUS) --out $(OUT) --model $(MODEL) $(if $(QUICK),--quick)
+
+$(CORPUS): | $(SETUP)
+	$(BIN)/python -m rarewords corpus build $(DATA) --model $(MODEL) --out $@
 
 clean:
 	rm -rf .venv .venv-lowest build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,69 +1,78 @@
-"""Injecting 20,000 words: time to inject, save and load, and the speed of the tokenizer before and after.
+"""Adding words to a model, against ``add_tokens`` and ``resize_token_embeddings`` of Transformers.
 
-Run: python benchmarks/bench_inject.py [--words 20000] [--slash] [--text FILE]
-The claims it backs: under 20 s in all, and tokenizing at no less than half the speed.
+    python benchmarks/bench_inject.py [--words 5000]
+
+All ways end with a saved folder that loads. Then the same text is tokenized with each folder and without the
+new words: how much slower does a tokenizer get?
 """
 
-from __future__ import annotations
-
-import argparse
 import gzip
 import re
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
+import torch
+from timing import DATA, in_turns, options, report
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from rarewords import LanguageModel, WordVectors, inject_folder
-
-SAMPLE = Path(__file__).parent.parent / "tests" / "data" / "wikipedia.txt.gz"
+from rarewords import LanguageModel, WordEmbeddings
+from rarewords.injection.inject import inject_folder
+from rarewords.models import load_pretrained
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--words", type=int, default=20_000)
-    parser.add_argument("--text", type=Path, default=SAMPLE)
-    parser.add_argument("--slash", action="store_true", help="pieces and vector side by side")
-    arguments = parser.parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--words", type=int, default=5000)
+    asked = parser.parse_args()
+    lines = gzip.decompress((DATA / "wikipedia.txt.gz").read_bytes()).decode().splitlines()
+    lm = LanguageModel.from_pretrained(asked.model)
+    words = new_words(lm, lines, asked.words)
+    rows = np.random.default_rng(0).standard_normal((len(words), lm.dim)).astype(np.float32) * 0.05
+    embeddings = WordEmbeddings(words, rows)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        ways = {
+            "replace": lambda: inject_folder(asked.model, embeddings, folder / "replace"),
+            "append": lambda: inject_folder(asked.model, embeddings, folder / "append", placement="append"),
+            "add_tokens": lambda: transformers_way(asked.model, embeddings, folder / "add_tokens"),
+        }
+        _, runs = in_turns(ways, 1)
+        report(asked.out, "adding words", runs, words=len(words))
+        tokenizers = {way: AutoTokenizer.from_pretrained(folder / way) for way in ways}
+        for way in ways:
+            AutoModelForMaskedLM.from_pretrained(folder / way)
+    tokenize = {
+        way: lambda own=own: own(lines, verbose=False)
+        for way, own in {**tokenizers, "no new words": lm.tokenizer}.items()
+    }
+    millions = round(sum(map(len, lines)) / 1e6, 2)
+    report(asked.out, "tokenizing", in_turns(tokenize, 3)[1], million_characters=millions)
 
-    content = arguments.text.read_bytes()
-    lines = (gzip.decompress(content) if arguments.text.suffix == ".gz" else content).decode().splitlines()
-    before = LanguageModel.from_pretrained()
+
+def new_words(lm: LanguageModel, lines: list[str], number: int) -> list[str]:
+    """Words of the text that the model splits; where the text has too few, compounds of them."""
     seen = list(dict.fromkeys(re.findall(r"[a-z]{4,}", " ".join(lines).lower())))
-    words = [w for w, pieces in zip(seen, before.tokens.pieces_of(seen), strict=True) if len(pieces) > 1]
-    # Real words first; where the text has too few, their plurals and compounds make up the number.
-    extra = (f"{first}{second}" for first in words for second in words[:40] if first != second)
-    known = set(words)
-    for word in extra:
-        if len(words) >= arguments.words:
+    split = [word for word, own in zip(seen, lm.tokens.subwords_of(seen), strict=True) if len(own) > 1]
+    compounds = (first + second for first in split for second in split[:40] if first != second)
+    words = dict.fromkeys(split[:number])
+    for word in compounds:
+        if len(words) >= number:
             break
-        if word not in known:
-            known.add(word)
-            words.append(word)
-    words = words[: arguments.words]
-    rng = np.random.default_rng(0)
-    vectors = WordVectors(words, rng.standard_normal((len(words), before.dim)).astype(np.float32) * 0.05)
-
-    with tempfile.TemporaryDirectory() as folder:
-        started = time.perf_counter()
-        inject_folder("default", vectors, Path(folder) / "taught", slash=arguments.slash)
-        saved = time.perf_counter()
-        AutoModelForMaskedLM.from_pretrained(Path(folder) / "taught")
-        tokenizer = AutoTokenizer.from_pretrained(Path(folder) / "taught")
-        loaded = time.perf_counter()
-    print(f"{len(words)} words: inject and save {saved - started:.1f} s, load {loaded - saved:.1f} s")
-    old, new = (min(_seconds(t, lines) for _ in range(3)) for t in (before.tokenizer, tokenizer))
-    size = sum(len(line) for line in lines) / 1e6
-    print(f"tokenizing {size:.1f} M characters: before {size / old:.1f} M/s, after {size / new:.1f} M/s")
-    print(f"ratio {old / new:.2f}")
+        words[word] = None
+    return list(words)
 
 
-def _seconds(tokenizer: object, lines: list[str]) -> float:
-    started = time.process_time()  # of all threads: other work on the machine does not count
-    tokenizer(lines)  # type: ignore[operator]
-    return time.process_time() - started
+@torch.no_grad()
+def transformers_way(name: str, embeddings: WordEmbeddings, out: Path) -> None:
+    """What the documentation of Transformers tells you to do; other words that begin alike may change."""
+    model, tokenizer = load_pretrained(name)
+    tokenizer.add_tokens(embeddings.words)
+    model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    ids = tokenizer.convert_tokens_to_ids(embeddings.words)
+    model.get_input_embeddings().weight[ids] = torch.from_numpy(embeddings.matrix)
+    model.save_pretrained(out)
+    tokenizer.save_pretrained(out)
 
 
 if __name__ == "__main__":

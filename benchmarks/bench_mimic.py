@@ -1,39 +1,34 @@
-"""Training attentive mimicking: examples per second against a plain implementation, in the same run.
+"""Training attentive mimicking, against a plain implementation: time per 1,000 examples.
 
-Run: python benchmarks/bench_mimic.py [--corpus STORE] [--model default] [--seconds 20] [--min-count 20]
+    python benchmarks/bench_mimic.py [--corpus CORPUS] [--min-count 20] [--seconds 10]
 
 The plain implementation looks up every word of every context in a dict, fills a padded array of float
-vectors (batch, contexts, words, dim), sends it to the device, and compares all pairs of contexts there. Both
-train the same model with the same settings on the same words. The claim: at least 10 times the examples per
-second.
+embeddings (batch, contexts, words, dim), sends it to the device, and compares all pairs of contexts there.
+Both train the same model with the same settings on the same words.
 """
 
-from __future__ import annotations
-
 import argparse
+import statistics
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 import torch
+from timing import Run, options, report, sample_text
 
-from rarewords import build_store
-from rarewords.corpus.store import Context, Store
+from rarewords import AttentiveMimicking, Corpus, LanguageModel
+from rarewords.corpus.corpus import Context
 from rarewords.corpus.text import words_of
-from rarewords.lm import LanguageModel
-from rarewords.mimic.attentive import AttentiveMimicking
-from rarewords.mimic.ngrams import ngrams
+from rarewords.learner.spelling import ngrams
 from rarewords.mimic.settings import preset
-
-SAMPLE = Path(__file__).parent.parent / "tests" / "data" / "wikipedia.txt.gz"
 
 
 class PlainTrainer:
-    """Padded batches of float vectors, built word by word in Python."""
+    """Padded batches of float embeddings, built word by word in Python."""
 
-    def __init__(self, words, contexts, vectors, targets, table, settings, device):  # type: ignore[no-untyped-def]
-        self.words, self.contexts, self.vectors, self.targets = words, contexts, vectors, targets
+    def __init__(self, words, contexts, embeddings, targets, table, settings, device):  # type: ignore[no-untyped-def]
+        self.words, self.contexts, self.embeddings, self.targets = words, contexts, embeddings, targets
         self.table = {gram: number for number, gram in enumerate(table.known, 1)}
         self.settings, self.device, self.dim = settings, device, targets.shape[1]
         self.grams = torch.nn.Embedding(len(table) + 1, self.dim).to(device)
@@ -49,26 +44,24 @@ class PlainTrainer:
             number = int(rng.integers(self.settings.contexts_min, self.settings.contexts_max + 1))
             available = self.contexts[row]
             drawn.append([available[i] for i in rng.permutation(len(available))[:number]])
-        widest = max(1, max(len(one) for one in drawn))
-        longest = max((len(context) for one in drawn for context in one), default=1)
+        widest = max(1, max(len(contexts) for contexts in drawn))
+        longest = max((len(context) for contexts in drawn for context in contexts), default=1)
         values = np.zeros((len(batch), widest, longest, self.dim), dtype=np.float32)
         present = np.zeros((len(batch), widest, longest), dtype=np.float32)
-        for i, one in enumerate(drawn):
-            for j, context in enumerate(one):
+        for i, contexts in enumerate(drawn):
+            for j, context in enumerate(contexts):
                 for k, word in enumerate(context):
-                    if word in self.vectors and word != self.words[batch[i]]:
-                        values[i, j, k] = self.vectors[word]
+                    if word in self.embeddings and word != self.words[batch[i]]:
+                        values[i, j, k] = self.embeddings[word]
                         present[i, j, k] = 1
         spelled = [[self.table.get(gram, 0) for gram in ngrams(self.words[row])] for row in batch]
-        most = max(len(one) for one in spelled)
-        numbers = np.zeros((len(batch), most), dtype=np.int64)
-        spelled_out = np.zeros((len(batch), most, 1), dtype=np.float32)
-        for i, one in enumerate(spelled):
-            numbers[i, : len(one)] = one
-            spelled_out[i, : len(one)] = 1
-        loss = self._loss(
-            *(torch.from_numpy(x).to(self.device) for x in (values, present, numbers, spelled_out)), batch
-        )
+        numbers = np.zeros((len(batch), max(map(len, spelled))), dtype=np.int64)
+        spelled_out = np.zeros((*numbers.shape, 1), dtype=np.float32)
+        for i, grams in enumerate(spelled):
+            numbers[i, : len(grams)] = grams
+            spelled_out[i, : len(grams)] = 1
+        arrays = (torch.from_numpy(x).to(self.device) for x in (values, present, numbers, spelled_out))
+        loss = self._loss(*arrays, batch)
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
@@ -83,40 +76,35 @@ class PlainTrainer:
         weights = weights / weights.sum(1, keepdim=True).clamp_min(1e-9)
         context = (weights[:, :, None] * readings).sum(1)
         alpha = torch.sigmoid(self.gate(torch.cat([form, context], -1)))
-        vectors = alpha * self.a(context) + (1 - alpha) * form
-        return torch.nn.functional.mse_loss(vectors, self.targets[torch.from_numpy(batch)])
+        embeddings = alpha * self.a(context) + (1 - alpha) * form
+        return torch.nn.functional.mse_loss(embeddings, self.targets[torch.from_numpy(batch)])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__)
     parser.add_argument("--corpus", type=Path)
-    parser.add_argument("--model", default="default")
-    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--seconds", type=float, default=10.0, help="how long the plain one trains")
     parser.add_argument("--min-count", type=int, default=20)
-    parser.add_argument("--epochs", type=int, default=10)
-    arguments = parser.parse_args()
+    parser.add_argument("--epochs", type=int, default=5)
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        if arguments.corpus:
-            run(Store.open(arguments.corpus), arguments)
-        else:
-            run(build_store([str(SAMPLE)], Path(folder) / "store"), arguments)
+        text, path = sample_text(Path(folder) / "text.txt", 1.15), Path(folder) / "corpus"
+        run(Corpus.open(asked.corpus) if asked.corpus else Corpus.build(text, path), asked)
 
 
-def run(store: Store, arguments: argparse.Namespace) -> None:
-    lm = LanguageModel.from_pretrained(arguments.model)
-    settings = preset("am+context", min_count=arguments.min_count, epochs=arguments.epochs)
-    mimic = AttentiveMimicking.fit(lm, store, None, settings)
-    fast = float(np.median([report.examples_per_second for report in mimic.history]))
-    words = [word for word in store.counts(arguments.min_count)[0] if word in lm.whole_words]
-    contexts = [[_words_around(c, store.settings.window) for c in store.contexts(word)] for word in words]
+def run(corpus: Corpus, asked: argparse.Namespace) -> None:
+    lm = LanguageModel.from_pretrained(asked.model)
+    settings = preset("am+context", min_count=asked.min_count, epochs=asked.epochs)
+    mimic = AttentiveMimicking.fit(lm, corpus, None, settings)
+    fast = statistics.median(epoch.examples_per_second for epoch in mimic.history)
+    words = [word for word in corpus.counts(asked.min_count)[0] if word in lm.whole_words]
+    contexts = [[_words_around(c, corpus.settings.window) for c in corpus.contexts(word)] for word in words]
     matrix = lm.embeddings.float()
-    vectors = {word: matrix[token].cpu().numpy() for word, token in lm.whole_words.items()}
+    embeddings = {word: matrix[token].cpu().numpy() for word, token in lm.whole_words.items()}
     targets = matrix[[lm.whole_words[word] for word in words]]
-    plain = PlainTrainer(words, contexts, vectors, targets, mimic.table, settings, lm.device)
-    slow = _rate(plain, arguments.seconds)
-    where = f"{arguments.model}, {lm.device}, {torch.get_num_threads()} threads, {len(mimic.table)} n-grams"
-    print(f"{len(words)} words, {sum(map(len, contexts))} contexts, {where}")
-    print(f"plain: {slow:,.0f} examples/s; ours: {fast:,.0f} examples/s; ratio {fast / slow:.1f}")
+    plain = PlainTrainer(words, contexts, embeddings, targets, mimic.table, settings, lm.device)
+    runs = {"rarewords": Run(1000 / fast), "plain": _per_thousand(plain, asked.seconds)}
+    report(asked.out, "training on 1000 examples", runs, words=len(words), contexts=sum(map(len, contexts)))
 
 
 def _words_around(context: Context, window: int) -> list[str]:
@@ -124,13 +112,14 @@ def _words_around(context: Context, window: int) -> list[str]:
     return words_of(left)[-window:] + words_of(right)[:window]
 
 
-def _rate(plain: PlainTrainer, seconds: float) -> float:
+def _per_thousand(plain: PlainTrainer, seconds: float) -> Run:
     rng, done = np.random.default_rng(0), 0
     plain.step(rng)
-    started = time.perf_counter()
+    started, used = time.perf_counter(), time.process_time()
     while time.perf_counter() - started < seconds:
         done += plain.step(rng)
-    return done / (time.perf_counter() - started)
+    wall, used = time.perf_counter() - started, time.process_time() - used
+    return Run(1000 * wall / done, 1000 * used / done)
 
 
 if __name__ == "__main__":

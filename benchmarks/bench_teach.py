@@ -1,105 +1,110 @@
-"""Teaching invented words: hypernym MRR and share among the first three answers, before and after.
+"""From text to a saved model that knows new words, in four ways with the same words and sentences.
 
-    PYTHONPATH=src python benchmarks/bench_teach.py [--model default] [--replace] [--keep-all] [--json FILE]
+    python benchmarks/bench_teach.py [--text FILE] [--megabytes 1] [--words 10] [--model default]
 
-Thirty invented words (tests/data/invented) with 12 or 13 contexts each are taught as a user would. The model
-is then asked about each with WNLaMPro's hypernym patterns; the rank of a word is the best over its patterns.
-Settings may be chosen on the first half of the words; the second half is for reporting. The claims it backs,
-for the large model: MRR at least .6 and four times what it was, and a hypernym among the first three answers
-for at least four words in five.
+*teach*: each word learned and checked. *row*: one trained row per word, which is what PEFT's trainable tokens
+do: from the mean of the subwords, one pass over the sentences with the masked-LM loss, everything else
+frozen. *ota*: one-token approximation, which needs no sentences. *nothing*: load the model, count the text and
+save. Each way is a process of its own; the words are chosen before, by ``scan``. Only the cost is compared, not
+what the words are worth.
 """
 
-from __future__ import annotations
-
-import argparse
-import json
 import tempfile
-import time
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from rarewords import LanguageModel, teach
-from rarewords.probe.dataset import AnnotatedWord, Dataset, Entry
-from rarewords.probe.evaluate import EvalSettings, evaluate
-from rarewords.probe.result import ProbeResult
+import numpy as np
+import torch
+from timing import apart, options, report, sample_text
+
+from rarewords import Corpus, LanguageModel, WordEmbeddings, one_token_approximation, scan, teach
+from rarewords.models import choose_device
+from rarewords.teaching.holdout import HoldOut, hold_out
 from rarewords.teaching.settings import TeachSettings
 
-DATA = Path(__file__).parent.parent / "tests" / "data" / "invented"
-
-
-def entries() -> Dataset:
-    """The invented words as a dataset: `dev` is the half to choose settings on, `test` the other."""
-    lines = [line for line in (DATA / "words.tsv").read_text("utf-8").splitlines() if line[:1] != "#"]
-    made = []
-    for number, line in enumerate(lines):
-        word, half, hypernyms = line.split("\t")
-        targets = tuple(AnnotatedWord(name, "n", 0.0, 0) for name in hypernyms.split())
-        subset = "dev" if half == "choose" else "test"
-        made.append(Entry(str(number), subset, AnnotatedWord(word, "n", 0.0, 0), "hypernym", targets))
-    return Dataset(tuple(made), "the invented words")
+_BATCH, _MASKED, _RATE, _MOST_TOKENS = 32, 0.15, 1e-3, 128
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--model", default="default")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--replace", action="store_true", help="one token per word instead of both")
-    parser.add_argument("--keep-all", action="store_true", help="also words that do worse than their pieces")
-    parser.add_argument("--json", type=Path, help="write the figures there")
-    parser.add_argument("--show", action="store_true", help="the answers for every word")
-    chosen = parser.parse_args()
-    data = entries()
-    settings = TeachSettings(slash=not chosen.replace, keep_all=chosen.keep_all)
-    lm = LanguageModel.from_pretrained(chosen.model, device=chosen.device)
-    with tempfile.TemporaryDirectory() as folder:
-        started = time.perf_counter()
-        taught = teach(
-            [DATA / "text.txt"],
-            Path(folder) / "taught",
-            words=[entry.word.text for entry in data],
-            model=chosen.model,
-            settings=settings,
-            device=chosen.device,
-        )
-        seconds = time.perf_counter() - started
-        after_lm = LanguageModel.from_pretrained(Path(folder) / "taught", device=chosen.device)
-    before = evaluate(lm, data, EvalSettings())
-    after = evaluate(after_lm, data, EvalSettings())
-    report: dict[str, Any] = {
-        "model": taught.model,
-        "settings": asdict(settings),
-        "seconds": round(seconds, 1),
-        "taught": len(taught.words),
-        "worse": [one.word for one in taught.worse],
-        "held_out": taught.held_out,
-    }
-    for half, subset in (("choose", "dev"), ("held", "test"), ("all", "all")):
-        report[half] = _figures(data, before, after, subset)
-    if chosen.show:
-        found = {one.word: one for one in [*taught.words, *taught.worse]}
-        for word, old, new in zip(before.word, before.rank, after.rank, strict=True):
-            one = found[word]
-            gain = f"{one.judgement.gain:+.2f}" if one.judgement else "–"
-            answers = f"{', '.join(one.before)} -> {', '.join(one.after)}"
-            print(f"{word:10} {old:3} {new:3} {gain:>6} {answers}")
-    print(json.dumps(report, indent=1))
-    if chosen.json:
-        chosen.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+    parser = options(__doc__)
+    parser.add_argument("--text", type=Path, help="instead of the text of the tests")
+    parser.add_argument("--megabytes", type=float, default=1.0)
+    parser.add_argument("--words", type=int, default=10)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        text = sample_text(folder / "text.txt", asked.megabytes)
+        if asked.text:
+            with asked.text.open("rb") as stream:
+                text.write_bytes(stream.read(int(asked.megabytes * 1e6)))
+        settings = TeachSettings(top=asked.words)
+        words = [one.word for one in scan(text, asked.model, settings=settings).words if not one.skipped]
+        runs = {}
+        for way in (way_teach, way_row, way_ota, way_nothing):
+            title = way.__name__.removeprefix("way_")
+            runs[title] = apart(way, asked.model, text, words, folder / title)[1]
+    report(asked.out, "teaching words", runs, words=len(words), megabytes=asked.megabytes)
 
 
-def _figures(data: Dataset, before: ProbeResult, after: ProbeResult, subset: str) -> dict[str, float]:
-    rows = [row for row, entry in enumerate(data) if subset in (entry.subset, "all")]
-    old, new = before.reciprocal[rows].mean(), after.reciprocal[rows].mean()
-    first = [((result.rank[rows] > 0) & (result.rank[rows] <= 3)).mean() for result in (before, after)]
-    return {
-        "words": len(rows),
-        "mrr_before": round(float(old), 3),
-        "mrr_after": round(float(new), 3),
-        "times": round(float(new / max(old, 1e-9)), 2),
-        "first_three_before": round(float(first[0]), 3),
-        "first_three_after": round(float(first[1]), 3),
-    }
+def way_teach(model: str, text: Path, words: list[str], out: Path) -> None:
+    """Keeps every word, as the other ways do."""
+    teach(model, texts=text, words=words, settings=TeachSettings(keep_all=True)).save_pretrained(out)
+
+
+def way_row(model: str, text: Path, words: list[str], out: Path) -> None:
+    lm, holdouts = _read(model, text, words, out)
+    start = one_token_approximation(lm, words, method="avg").embeddings
+    trained_rows(lm, holdouts, start)
+    lm.save_pretrained(out)
+
+
+def way_ota(model: str, text: Path, words: list[str], out: Path) -> None:
+    lm, _ = _read(model, text, words, out)
+    lm.add_words(one_token_approximation(lm, words).embeddings)
+    lm.save_pretrained(out)
+
+
+def way_nothing(model: str, text: Path, words: list[str], out: Path) -> None:
+    _read(model, text, words, out)[0].save_pretrained(out)
+
+
+def _read(model: str, text: Path, words: list[str], out: Path) -> tuple[LanguageModel, list[HoldOut]]:
+    """The model, and the words with the sentences that ``teach`` would learn them from."""
+    lm = LanguageModel.from_pretrained(model)
+    corpus = Corpus.build(text, out.with_suffix(".corpus"))
+    return lm, hold_out(corpus, {word: corpus.count(word) for word in words}, TeachSettings())
+
+
+def trained_rows(lm: LanguageModel, holdouts: list[HoldOut], start: WordEmbeddings) -> None:
+    """Add words and train their rows in one pass over their sentences."""
+    ids = sorted(lm.add_words(start, allow_prediction=True).ids.values())
+    model, tokenizer, device = lm.model.train(), lm.tokenizer, choose_device()
+    weight = model.get_input_embeddings().weight
+    name = next(name for name, own in model.named_parameters() if own is weight)
+    old, rows = weight[: ids[0]].clone(), weight[ids].clone().requires_grad_(True)
+    optimizer = torch.optim.Adam([rows], lr=_RATE)
+    sentences = sorted({sentence for holdout in holdouts for sentence in holdout.contexts})
+    encoded = tokenizer(sentences, truncation=True, max_length=_MOST_TOKENS)["input_ids"]
+    special = torch.tensor(tokenizer.all_special_ids, device=device)
+    torch.manual_seed(0)
+    order = np.random.default_rng(0).permutation(len(encoded))
+    for batch in np.array_split(order, -(-len(encoded) // _BATCH)):
+        own = [encoded[row] for row in batch]
+        longest = max(map(len, own))
+        padded = [[*ids, *[tokenizer.pad_token_id] * (longest - len(ids))] for ids in own]
+        tokens = torch.tensor(padded, device=device)
+        drawn = (torch.rand(tokens.shape, device=device) < _MASKED) & ~torch.isin(tokens, special)
+        given = {
+            "input_ids": torch.where(drawn, tokenizer.mask_token_id, tokens),
+            "attention_mask": (tokens != tokenizer.pad_token_id).long(),
+        }
+        with torch.autocast("cuda", torch.bfloat16, enabled=device.type == "cuda"):
+            logits = torch.func.functional_call(model, {name: torch.cat([old, rows])}, (), given).logits
+        torch.nn.functional.cross_entropy(logits[drawn].float(), tokens[drawn]).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    with torch.no_grad():
+        weight[ids] = rows
+    model.eval()
 
 
 if __name__ == "__main__":

@@ -17,10 +17,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # One file runs in one process. The longest files start first, so that no core waits for one at the end.
 LONGEST = (
-    "teaching/test_teach.py", "paper/test_run.py", "cli/test_foundation.py", "cli/test_teach.py",
-    "teaching/test_target.py", "corpus/test_ray.py", "ota/test_approximate.py", "test_howto.py",
-    "test_engine.py", "mimic/test_learner.py", "app/test_browser.py", "app/test_server.py",
-    "test_training.py", "fuzz/test_doors.py",
+    "teaching/test_teach.py", "experiments/paper/test_run.py", "cli/test_demo.py", "cli/test_teach.py",
+    "teaching/test_transfer_check.py", "test_models.py", "test_faults.py", "corpus/test_ray.py",
+    "corpus/test_build.py", "ota/test_approximate.py", "test_howto.py", "_internal/test_engine.py",
+    "learner/test_learner.py", "test_training.py", "fuzz/test_doors.py",
 )  # fmt: skip
 
 
@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items):
     items.sort(key=place)
 
 
-_MOST_SECONDS = 660  # seconds; pytest-timeout ends a test after 600, but not one that hangs inside a library
+_MOST_SECONDS = 660  # pytest-timeout ends a test after 600, but not one that hangs inside a library
 
 
 @pytest.hookimpl(wrapper=True)
@@ -65,13 +65,11 @@ def large_model_folder():
 
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory):
-    """A store of the megabyte of text that the tests have, built once."""
-    from rarewords.corpus.store import Store
+def corpus(tmp_path_factory):
+    """A corpus of the megabyte of text that the tests have, built once."""
+    from rarewords import Corpus
     from tests.architectures import real_text
-    from tests.cli.run import rarewords
 
     folder = tmp_path_factory.mktemp("corpus")
     (folder / "text.txt").write_text(real_text(), "utf-8")
-    rarewords("-q", "corpus", "build", folder / "text.txt", "--out", folder / "store", "--workers", 1)
-    return Store.open(folder / "store")
+    return Corpus.build(folder / "text.txt", folder / "corpus", workers=1)

@@ -1,10 +1,11 @@
-"""Killed, run twice at once or out of disk: the same command ends with the same files, and leaves no rest."""
+"""Killed, run twice at once or out of disk: the same command ends with the same files and leaves no others."""
 
 import pytest
 
 from tests import faults
 from tests.fuzz.bench import Bench
 
+pytestmark = pytest.mark.slow
 CHEAP = ("corpus build", "ota", "mimic train")
 
 

@@ -1,11 +1,18 @@
 """The language model layer against plain transformers, on every architecture and on real models."""
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 import torch
+import transformers as hf
 
-from rarewords import InputError, LanguageModel, Query
-from tests.architectures import ARCHITECTURES, small_model
+from rarewords import LanguageModel, Query, WordEmbeddings, WordLearner
+from rarewords.models import bundled_model
+from rarewords.queries import input_rows
+from tests.architectures import ARCHITECTURES, CAUSAL, sentence_transformer, small_causal, small_model
+from tests.errors import refused_with
 
 PATTERNS = ("a <W> is a kind of _ .", '"<W>" and "_" .', "_ is the opposite of <W> .")
 WORDS = ("world", "kumquat", "unicycle", "war")
@@ -49,39 +56,39 @@ def test_answers_do_not_depend_on_batch_size_or_order(model, monkeypatch):
         np.testing.assert_allclose(again.log_probs[::-1], once.log_probs, atol=1e-4)
 
 
-def test_a_vector_that_is_a_words_own_embedding_changes_nothing(model):
+def test_an_embedding_that_is_a_words_own_embedding_changes_nothing(model):
     whole = [word for word in ("world", "war", "city", "time") if word in model.whole_words]
     assert whole
-    with_pieces = [Query(pattern, word) for pattern in PATTERNS for word in whole]
+    with_subwords = [Query(pattern, word) for pattern in PATTERNS for word in whole]
     # In quotes a byte-level tokenizer uses another entry (no space before it), so take what stands there.
-    with_vector = []
-    for query in with_pieces:
+    with_embedding = []
+    for query in with_subwords:
         ids, start, end = model.tokens.encode_blanks([query.pattern], [query.word])[0]
         if end - start == 1:
-            vector = model.embeddings[ids[start]].clone()
-            with_vector.append((query, Query(query.pattern, query.word, vector)))
-    assert len(with_vector) >= len(whole)
-    before = model.fill([pair[0] for pair in with_vector], top_k=10)
-    after = model.fill([pair[1] for pair in with_vector], top_k=10)
+            embedding = model.embeddings[ids[start]].clone()
+            with_embedding.append((query, Query(query.pattern, query.word, embedding)))
+    assert len(with_embedding) >= len(whole)
+    before = model.fill([pair[0] for pair in with_embedding], top_k=10)
+    after = model.fill([pair[1] for pair in with_embedding], top_k=10)
     np.testing.assert_array_equal(before.ids, after.ids)
 
 
-def test_a_vector_replaces_all_pieces_and_slash_keeps_them(model):
-    vector = model.embeddings.mean(0) * 1.5
-    plain = model._encode([Query(PATTERNS[0], "kumquat", vector)])[0]
-    slash = model._encode([Query(PATTERNS[0], "kumquat", vector, slash=True)])[0]
-    pieces = model._encode([Query(PATTERNS[0], "kumquat")])[0]
-    n = len(model.pieces("kumquat"))
-    assert len(pieces.ids) - len(plain.ids) == n - 1
-    assert len(slash.ids) - len(pieces.ids) == 1 + len(model.tokens.behind_a_word("/"))
-    for one in (plain, slash, pieces):
+def test_an_embedding_replaces_all_subwords_or_is_appended_to_them(model):
+    embedding = model.embeddings.mean(0) * 1.5
+    without = Query(PATTERNS[0], "kumquat")
+    placed = [Query(PATTERNS[0], "kumquat", embedding, placement) for placement in ("replace", "append")]
+    subwords, replaced, appended = input_rows(model, [without, *placed])
+    n = len(model.subwords("kumquat"))
+    assert len(subwords.ids) - len(replaced.ids) == n - 1
+    assert len(appended.ids) - len(subwords.ids) == 1 + len(model.tokens.behind_a_word("/"))
+    for one in (subwords, replaced, appended):
         assert one.ids.count(model.tokenizer.mask_token_id) == 1
-    assert [one.ids[one.slot] for one in (plain, slash)] == [model.pieces("kumquat")[-1]] * 2
-    answers = model.fill([Query(PATTERNS[0], "kumquat", vector, slash=use) for use in (False, True)])
+    assert [one.ids[one.slot] for one in (replaced, appended)] == [model.subwords("kumquat")[-1]] * 2
+    answers = model.fill(placed)
     assert not np.array_equal(answers.ids[0], answers.ids[1])
 
 
-def test_hidden_states_from_vectors_equal_those_from_ids(model):
+def test_hidden_states_from_embeddings_equal_those_from_ids(model):
     for text in ("the world war", "a kumquat is a kind of fruit in the world"):
         ids = model.tokenizer(text, return_tensors="pt")["input_ids"]
         with torch.no_grad():
@@ -92,28 +99,28 @@ def test_hidden_states_from_vectors_equal_those_from_ids(model):
             torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
 
 
-def test_gradients_reach_the_free_vector(model):
+def test_gradients_reach_the_free_embedding(model):
     ids = model.tokenizer("the war in the world", return_tensors="pt")["input_ids"]
-    vector = torch.zeros(1, model.dim, requires_grad=True)
-    states = model.hidden_states(model.embed(ids, torch.tensor([2]), vector))
+    embedding = torch.zeros(1, model.dim, requires_grad=True)
+    states = model.hidden_states(model.embed(ids, torch.tensor([2]), embedding))
     states[-1][:, 0].pow(2).sum().backward()
-    assert vector.grad is not None
-    assert vector.grad.abs().sum() > 0
+    assert embedding.grad is not None
+    assert embedding.grad.abs().sum() > 0
 
 
-def test_whole_words_are_one_piece_in_running_text(model):
+def test_whole_words_are_one_subword_in_running_text(model):
     words = model.whole_words
     assert len(words) > 500
     assert all(word.isalpha() for word in words)
     for word in list(words)[:200]:
-        assert model.pieces(word) == [words[word]]
+        assert model.subwords(word) == [words[word]]
     assert "world" in words
     assert "kumquat" not in words
 
 
-@pytest.mark.parametrize("device", ["meta", "gpu", "xla", ""])
+@pytest.mark.parametrize("device", ["meta", "gpu", "xla", "abacus", ""])
 def test_an_unknown_device_is_refused(device):
-    with pytest.raises(InputError, match="unknown device"):
+    with refused_with("device"):
         LanguageModel.from_pretrained("default", device=device)
 
 
@@ -127,47 +134,272 @@ def test_the_large_model_fills_blanks(large_model_folder):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "word", "says"),
+    ("pattern", "word"),
     [
-        ("no slot _ .", "lime", "no <W> for 'lime'"),
-        ("<W> and <W> is a _ .", "lime", "at most one <W>"),
-        ("<W> without a blank", "lime", "needs one _ that stands alone"),
-        ("<W> is a _ _", "lime", "needs one _ that stands alone"),
-        ("<W> is a _ .", " ", "keyword is empty"),
-        ("it is a _ .", " ", "has no <W> for"),
-        ("<W> is a _ .", "word " * 600, "takes at most"),
+        ("no slot _ .", "lime"),
+        ("<W> and <W> is a _ .", "lime"),
+        ("<W> without a blank", "lime"),
+        ("<W> is a _ _", "lime"),
+        ("<W> is a snake_case .", "lime"),
+        ("<W> is a _ .", " "),
+        ("it is a _ .", " "),
+        ("<W> is a _ .", "word " * 600),
     ],
 )
-def test_bad_patterns_are_explained(lm, pattern, word, says):
-    with pytest.raises(InputError, match=says):
+def test_bad_patterns_are_refused(lm, pattern, word):
+    with refused_with("pattern"):
         lm.fill([Query(pattern, word)])
+
+
+def test_fewer_than_one_answer_is_refused(lm):
+    with refused_with("settings"):
+        lm.fill([Query("it is a _ .")], top_k=0)
 
 
 def test_a_pattern_without_a_keyword_is_answered_as_it_stands(lm):
     asked = lm.fill([Query("a bicycle is a _ .")], top_k=10)
     np.testing.assert_array_equal(asked.ids, lm.fill([Query("a <W> is a _ .", "bicycle")], top_k=10).ids)
-    with pytest.raises(InputError, match="needs a <W>"):
-        lm.fill([Query("a bicycle is a _ .", vector=np.zeros(384, dtype=np.float32))])
+    with refused_with("pattern"):
+        lm.fill([Query("a bicycle is a _ .", embedding=np.zeros(384, dtype=np.float32))])
 
 
-def test_a_vector_of_the_wrong_size_is_refused(lm):
-    with pytest.raises(InputError, match=r"shape \(3,\).*size 384"):
+def test_an_embedding_of_the_wrong_size_is_refused(lm):
+    with refused_with("model-mismatch"):
         lm.fill([Query("<W> is a _ .", "lime", np.zeros(3, dtype=np.float32))])
 
 
-def test_loading_errors_name_the_cause(tmp_path):
-    from transformers import BertConfig, BertModel
-
-    with pytest.raises(InputError, match="does not exist"):
+def test_a_folder_that_holds_no_model_is_refused(tmp_path):
+    with refused_with("model-not-found"):
         LanguageModel.from_pretrained(tmp_path / "missing")
-    with pytest.raises(InputError, match=r"no config\.json"):
+    with refused_with("model-not-found"):
         LanguageModel.from_pretrained(tmp_path)
-    config = BertConfig(
-        vocab_size=30522, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
+    (tmp_path / "file").touch()
+    with refused_with("model-not-found"):
+        LanguageModel.from_pretrained(tmp_path / "file")
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    with refused_with("model"):  # without weights
+        LanguageModel.from_pretrained(tmp_path)
+
+
+# The kind of a model
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    return sentence_transformer(tmp_path_factory.mktemp("encoder") / "encoder", layers=1)
+
+
+def saved(model, tokenizer, folder):
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return LanguageModel.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_masked_lm_is_loaded_with_its_head_and_an_encoder_without(architecture, tmp_path):
+    model, tokenizer = small_model(architecture)
+    whole = saved(model, tokenizer, tmp_path / "whole")
+    assert (whole.kind, LanguageModel(model, tokenizer).kind) == ("masked", "masked")
+    bare = saved(model.base_model, tokenizer, tmp_path / "bare")
+    assert (bare.kind, bare.pooling) == ("encoder", "mean")
+    ids = torch.tensor([whole.subwords("kumquat")])
+    torch.testing.assert_close(
+        bare.last_hidden_state(bare.embed(ids)), whole.last_hidden_state(whole.embed(ids))
     )
-    BertModel(config).save_pretrained(tmp_path / "headless")
-    LanguageModel.from_pretrained("default").tokenizer.save_pretrained(tmp_path / "headless")
-    with pytest.raises(InputError, match="is an encoder without a masked-LM head, but this needs"):
-        LanguageModel.from_pretrained(tmp_path / "headless")
-    with pytest.raises(InputError, match="unknown device"):
-        LanguageModel.from_pretrained("default", device="abacus")
+
+
+@pytest.mark.parametrize("architecture", CAUSAL)
+def test_a_causal_lm_is_known_by_its_config(architecture, tmp_path):
+    lm = saved(*small_causal(architecture), tmp_path / "causal")
+    assert (lm.kind, lm.folder) == ("causal", tmp_path / "causal")
+
+
+def test_a_folder_of_sentence_transformers_is_an_encoder_with_a_pooling(encoder, tmp_path):
+    own = LanguageModel.from_pretrained(encoder)
+    assert (own.kind, own.pooling) == ("encoder", "mean")
+    folder = shutil.copytree(encoder, tmp_path / "encoder")
+    for pooling, chosen in (
+        ("cls", {"pooling_mode_cls_token": True}),
+        ("cls", {"pooling_mode": "cls"}),
+        ("lasttoken", {"pooling_mode_lasttoken": True, "pooling_mode_mean_tokens": False}),
+    ):
+        (folder / "1_Pooling" / "config.json").write_text(json.dumps(chosen))
+        assert LanguageModel.from_pretrained(folder).pooling == pooling
+
+
+def test_another_kind_than_the_one_needed_is_refused(lm):
+    causal = LanguageModel(*small_causal("gpt2"))
+    lm.require("masked")
+    causal.require("causal")
+    for own, other in ((lm, "causal"), (lm, "encoder"), (causal, "masked"), (causal, "encoder")):
+        with refused_with("model-kind"):
+            own.require(other)
+
+
+def test_only_a_masked_lm_fills_blanks(encoder):
+    for other in (LanguageModel(*small_causal("llama")), LanguageModel.from_pretrained(encoder)):
+        with refused_with("model-kind"):
+            other.fill([Query("it is a _ .")])
+
+
+# Filling masks
+
+
+@pytest.mark.parametrize("text", ["a bicycle is a [MASK].", "[MASK] is the capital of france.", "a [MASK] ,"])
+def test_fill_mask_answers_as_the_pipeline_of_transformers(model, text):
+    text = text.replace("[MASK]", model.tokenizer.mask_token)
+    pipeline = hf.pipeline("fill-mask", model=model.model, tokenizer=model.tokenizer, device="cpu")
+    found, expected = model.fill_mask(text, top_k=4), pipeline(text, top_k=4)
+    assert [one["token"] for one in found] == [one["token"] for one in expected]
+    np.testing.assert_allclose([one["score"] for one in found], [one["score"] for one in expected], rtol=1e-3)
+
+
+def test_fill_mask_takes_the_mask_of_bert_for_every_model(model):
+    own = model.fill_mask(f"the {model.tokenizer.mask_token} is blue.", top_k=3)
+    assert model.fill_mask("the [MASK] is blue.", top_k=3) == own
+    assert [one["sequence"] for one in own] == [f"the {one['token_str']} is blue." for one in own]
+
+
+def test_fill_mask_shows_words(lm):
+    (first, *rest) = lm.fill_mask("a bicycle is a kind of [MASK].")
+    assert len(rest) == 4
+    assert first["sequence"] == f"a bicycle is a kind of {first['token_str']}."
+    assert "bike" in {first["token_str"], *(one["token_str"] for one in rest)}
+    assert first["score"] > rest[0]["score"]
+
+
+@pytest.mark.parametrize("text", ["no mask at all", "[MASK] and [MASK]", "", "an un[MASK] word"])
+def test_a_text_needs_one_mask_that_stands_alone(lm, text):
+    with refused_with("pattern"):
+        lm.fill_mask(text)
+
+
+# Adding words
+
+TOLD = "A <W> is a kind of _ ."
+
+
+@pytest.fixture
+def fresh(lm):
+    """A copy of the bundled model, to be changed."""
+    return lm.copy()
+
+
+@pytest.fixture(scope="module")
+def wibbard(lm):
+    """What the model learns of an invented fruit."""
+    learner = WordLearner.for_model(lm)
+    return learner.learn("wibbard", ["She peeled the ripe wibbard.", "The sweet wibbard grows on a tree."])
+
+
+@pytest.mark.parametrize("placement", ["replace", "append"])
+def test_an_added_word_does_what_its_embedding_does(lm, fresh, wibbard, placement):
+    token = fresh.add_word("wibbard", wibbard, placement=placement)
+    ids = fresh.tokenizer("a wibbard", add_special_tokens=False)["input_ids"]
+    before = [*lm.tokenizer("a wibbard /", add_special_tokens=False)["input_ids"], token]
+    assert ids == (before if placement == "append" else [before[0], token])
+    known = torch.arange(len(lm.embeddings))
+    expected = lm.fill([Query(TOLD, "wibbard", wibbard.embedding, placement)], top_k=20)
+    found = fresh.fill([Query(TOLD, "wibbard")], top_k=20)
+    assert np.isin(found.ids, known).all()
+    np.testing.assert_array_equal(found.ids, expected.ids)
+    np.testing.assert_allclose(found.log_probs, expected.log_probs, atol=1e-4)
+
+
+def test_text_without_the_word_is_answered_as_before(lm, fresh, wibbard):
+    fresh.add_word("wibbard", wibbard)
+    text = lm.tokenizer("a lime is a [MASK].", return_tensors="pt")
+    with torch.no_grad():
+        logits = fresh.model(**text).logits
+        assert torch.equal(logits[:, :, : len(lm.embeddings)], lm.model(**text).logits)
+
+
+def test_the_model_answers_with_an_added_word_only_if_allowed(lm, wibbard):
+    for allowed in (False, True):
+        own = lm.copy()
+        token = own.add_word("wibbard", wibbard, allow_prediction=allowed)
+        answers = own.fill([Query("she peeled the ripe _ .")], top_k=100)
+        assert (token in answers.ids) == allowed
+
+
+def test_an_added_word_is_a_whole_word_and_changes_the_fingerprint(lm, fresh, wibbard):
+    before = fresh.fingerprint
+    assert "wibbard" not in fresh.whole_words
+    token = fresh.add_word("wibbard", np.asarray(wibbard.embedding))
+    assert fresh.subwords("wibbard") == [token]
+    assert fresh.whole_words["wibbard"] == token
+    assert fresh.fingerprint != before == lm.fingerprint
+
+
+def test_many_words_are_added_at_once_and_known_ones_skipped(fresh):
+    rows = np.random.default_rng(0).standard_normal((3, fresh.dim)).astype(np.float32) * 0.05
+    done = fresh.add_words(WordEmbeddings(["kumquat", "world", "salsify"], rows))
+    assert (set(done.ids), done.skipped) == ({"kumquat", "salsify"}, ("world",))
+    np.testing.assert_array_equal(fresh.embeddings[done.ids["salsify"]], rows[2])
+    with refused_with("word"):
+        fresh.add_word("kumquat", rows[0])
+
+
+def test_an_added_embedding_of_the_wrong_size_is_refused_and_changes_nothing(lm, fresh):
+    with refused_with("model-mismatch"):
+        fresh.add_word("kumquat", np.ones(3, np.float32))
+    assert fresh.fingerprint == lm.fingerprint
+    assert len(fresh.tokenizer) == len(lm.tokenizer)
+
+
+def test_words_are_added_to_every_kind_of_model(encoder):
+    for own in (LanguageModel(*small_causal("gpt2")), LanguageModel.from_pretrained(encoder)):
+        token = own.add_word("kumquat", own.embeddings.mean(0).numpy())
+        assert own.subwords("kumquat") == [token]
+
+
+# Copies and folders
+
+
+def test_a_copy_is_the_same_model_and_a_change_to_it_leaves_the_original_alone(lm, wibbard):
+    own = lm.copy()
+    assert (own.fingerprint, own.name, own.folder, own.kind) == (lm.fingerprint, lm.name, lm.folder, "masked")
+    own.add_word("wibbard", wibbard)
+    with torch.no_grad():
+        own.embeddings[100] += 1
+    assert not torch.equal(own.embeddings[100], lm.embeddings[100])
+    assert len(lm.subwords("wibbard")) > 1
+    assert len(lm.embeddings) == len(own.embeddings) - 1
+
+
+def test_a_saved_model_is_an_ordinary_folder_with_its_words_and_a_card(fresh, wibbard, tmp_path):
+    token = fresh.add_word("wibbard", wibbard)
+    fresh.save_pretrained(tmp_path / "taught")
+    model = hf.AutoModelForMaskedLM.from_pretrained(tmp_path / "taught").eval()
+    tokenizer = hf.AutoTokenizer.from_pretrained(tmp_path / "taught")
+    text = tokenizer("a wibbard is a [MASK] .", return_tensors="pt")
+    assert token in text["input_ids"]
+    with torch.no_grad():
+        assert torch.equal(model(**text).logits, fresh.model(**text).logits)
+    again = LanguageModel.from_pretrained(tmp_path / "taught")
+    assert (again.fingerprint, again.kind, again.folder) == (fresh.fingerprint, "masked", tmp_path / "taught")
+    assert "wibbard" in (tmp_path / "taught" / "README.md").read_text("utf-8")
+
+
+def test_a_saved_encoder_keeps_its_other_modules(encoder, tmp_path):
+    own = LanguageModel.from_pretrained(encoder)
+    own.add_word("kumquat", own.embeddings.mean(0).numpy())
+    own.save_pretrained(tmp_path / "taught")
+    for name in ("modules.json", "1_Pooling/config.json", "sentence_bert_config.json"):
+        assert (tmp_path / "taught" / name).read_bytes() == (encoder / name).read_bytes()
+    again = LanguageModel.from_pretrained(tmp_path / "taught")
+    assert (again.kind, len(again.subwords("kumquat"))) == ("encoder", 1)
+
+
+def test_a_model_is_not_saved_over_other_files_or_into_its_own_folder(fresh, encoder, tmp_path):
+    (tmp_path / "mine").touch()
+    with refused_with("output"):
+        fresh.save_pretrained(tmp_path)
+    with refused_with("output"):
+        LanguageModel.from_pretrained(encoder).save_pretrained(encoder / "inside")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+    assert not (encoder / "inside").exists()
+
+
+def test_the_bundled_model_has_a_folder(lm):
+    assert lm.folder == bundled_model()

@@ -1,4 +1,4 @@
-"""docs/paper.md names functions and tests that exist, and every item has both."""
+"""docs/research/paper.md names functions and tests that exist, and every item has both."""
 
 import ast
 import importlib
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "paper.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "research" / "paper.md").read_text("utf-8")
 ROWS = [
     [cell.strip() for cell in line.strip("|").split(" | ")]
     for line in PAGE.splitlines()
@@ -26,7 +26,8 @@ def test_functions_and_tests_of_an_item_exist(row):
         assert _NAMED.sub("", cell).strip(", ") == ""  # names and nothing else
         assert _NAMED.search(cell)
     for path, name in _NAMED.findall(code):
-        module = importlib.import_module("rarewords." + path.removesuffix(".py").replace("/", "."))
+        home = "" if path.startswith("experiments/") else "rarewords."
+        module = importlib.import_module(home + path.removesuffix(".py").replace("/", "."))
         assert reduce(getattr, name.split("."), module) is not None
     for path, name in _NAMED.findall(tests):
         tree = ast.parse((ROOT / "tests" / path).read_text("utf-8"))

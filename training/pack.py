@@ -48,7 +48,7 @@ def unpack(packed: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def make_folder(checkpoint: Path, out: Path, like: Path) -> None:
     """Write the packed folder with a manifest of what unpacking it must give."""
-    from rarewords.files import file_digest, write_json
+    from rarewords._internal.files import file_digest, write_json
     from rarewords.models import load_packed
 
     out.mkdir(parents=True, exist_ok=True)

@@ -8,19 +8,18 @@ from typing import Annotated
 import typer
 
 from experiments.paper import settings as sizes
-from experiments.paper.part import counted
+from experiments.paper.part import count_verdicts
 from experiments.paper.run import check_parts
 from experiments.paper.run import reproduce as run
-from rarewords import LanguageModel, Store
+from rarewords import Corpus, LanguageModel, wnlampro
+from rarewords._internal.progress import enable
+from rarewords._internal.schema import to_json
 from rarewords.cli import options
 from rarewords.cli.app import run_program
-from rarewords.files import to_json
-from rarewords.probe.dataset import Dataset
-from rarewords.progress import enable
-from rarewords.vectors import open_vectors
+from rarewords.embeddings import open_embeddings
 
 _PARTS = "`all`, or some of ota, methods, heatmap, ablation, main and examples. `report` alone writes the report of finished parts."  # noqa: E501
-_QUIET = typer.Option("--quiet", "-q", help="Show no progress on stderr; may stand anywhere.")
+_QUIET = typer.Option("--quiet", "-q", help="Show no progress on stderr; works anywhere in the command.")
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(
@@ -34,7 +33,9 @@ app = typer.Typer(
 @app.command()
 def reproduce(
     corpus: Annotated[Path, typer.Option(help="A corpus made by `rarewords corpus build`.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="A folder for report, results and stages.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="A folder for the report, the results and the cache.")
+    ],
     parts: Annotated[list[str] | None, typer.Argument(help=_PARTS)] = None,
     model: Annotated[
         str,
@@ -56,17 +57,19 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments and write `report.html`, with figures and raw results.
 
-    Finished stages stay in the folder, so the same command resumes an interrupted run.
+    Finished work stays in the folder, so the same command resumes after an interruption.
 
-    Example: `python -m experiments.paper all --quick --corpus wiki.store --out reproduction`
+    Example:
+
+        python -m experiments.paper all --quick --corpus wiki.corpus --out reproduction
     """
     enable(not quiet)
     asked = parts or ["all"]
     check_parts(asked)
     size = sizes.QUICK if quick else sizes.ReproduceSettings()
     settings = replace(size, seed=seed, seeds=size.seeds if seeds is None else seeds)
-    store, dataset = Store.open(corpus), Dataset.load(data)
-    ready = open_vectors(targets) if targets is not None else None
+    opened, dataset = Corpus.open(corpus), wnlampro.load(data)
+    ready = open_embeddings(targets) if targets is not None else None
     # The command is shown in the report, which is read elsewhere: files by their names.
     named = Path(model).absolute().name if Path(model).is_dir() else model
     files = {"corpus": corpus, "out": out, "targets": targets, "data": Path(data)}
@@ -78,7 +81,7 @@ def reproduce(
     with options.engine_or_none("local", workers) as engine:
         done = run(
             lm,
-            store,
+            opened,
             out,
             parts=asked,
             settings=settings,
@@ -92,7 +95,7 @@ def reproduce(
         as_json,
         {"report": str(done.report), "claims": claims, "results": to_json(done.parts)},
         *(f"{claim.verdict:>12}  {claim.statement}" for claim in done.claims),
-        f"{done.report}: {counted(done.claims) or 'no conclusions tested'}",
+        f"{done.report}: {count_verdicts(done.claims) or 'no conclusions tested'}",
     )
 
 

@@ -8,7 +8,7 @@ import typer
 from experiments.paper.figures import draw_heat_map, draw_methods, figure_files, heat_map
 from rarewords.cli.app import run_program
 from rarewords.errors import InputError
-from rarewords.probe.result import ProbeResult
+from rarewords.wnlampro.result import ProbeResult
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown")
 
@@ -27,7 +27,9 @@ def figure(
 ) -> None:
     """Draw a metric by frequency, one line per result; or a heat map of ranks.
 
-    Example: `python -m experiments.paper.draw subwords.json avg.json --out lines`
+    Example:
+
+        python -m experiments.paper.draw subwords.json avg.json --out lines
     """
     loaded = [ProbeResult.load(path) for path in results]
     chosen = (relation or ("cohyponym" if heatmap else "all")).removesuffix("+")
@@ -36,7 +38,7 @@ def figure(
     elif len(loaded) == 1:
         draw_heat_map(heat_map(loaded[0], chosen), out)
     else:
-        raise InputError(f"a heat map shows one result, not {len(loaded)}")
+        raise InputError(f"a heat map shows one result, not {len(loaded)}", code="usage")
     for path in figure_files(out):
         typer.echo(path)
 

@@ -14,44 +14,50 @@ import torch
 from experiments.paper.published import CORPUS_WORDS, EXAMPLES
 from experiments.paper.settings import CONFIGURATIONS, ReproduceSettings, sample
 from rarewords import __version__
-from rarewords.corpus.store import Store
+from rarewords._internal.cache import Cache, key_of
+from rarewords.corpus.corpus import Corpus
+from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.mimic.attentive import AttentiveMimicking, check_made_for
 from rarewords.mimic.batches import PreparedContexts
 from rarewords.mimic.train import EpochReport
 from rarewords.models import shown_name
-from rarewords.ota.approximate import approximate
+from rarewords.ota.approximate import one_token_approximation
 from rarewords.ota.settings import OtaSettings
-from rarewords.probe.dataset import BANDS, Dataset, band_of
-from rarewords.probe.evaluate import EvalSettings, evaluate
-from rarewords.probe.result import ProbeResult
-from rarewords.stages import Stages, key_of
-from rarewords.vectors import WordVectors
+from rarewords.wnlampro.dataset import BANDS, Dataset, band_of
+from rarewords.wnlampro.probing import EvalSettings, evaluate
+from rarewords.wnlampro.result import ProbeResult
 
 HEAT_MAP_DEPTH = 512
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Experiment:
-    """The shared inputs and stages of a reproduction."""
+    """The shared inputs and stages of a reproduction.
+
+    A stage is a piece of work that several parts need, such as a training; the cache keeps it.
+    """
 
     lm: LanguageModel
-    store: Store
+    corpus: Corpus
     dataset: Dataset
     settings: ReproduceSettings
-    stages: Stages
-    targets: WordVectors | None = None
+    cache: Cache
+    targets: WordEmbeddings | None = None
 
     def __post_init__(self) -> None:
-        if self.store.settings.lower_case != self.lm.lower_case:
-            raise InputError("the store and the model differ in lower-casing; build the store with --model")
+        if self.corpus.settings.lower_case != self.lm.lower_case:
+            raise InputError(
+                "the corpus and the model differ in lower-casing; build the corpus with --model",
+                code="lower-case",
+            )
         check_made_for(self.lm, self.targets)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled by its inputs: another process opens the experiment itself, once."""
-        given = [getattr(self, field.name) for field in fields(self)]
-        return _opened_once, (key_of(self.identity, str(self.stages.path)), *given)
+        inputs = [getattr(self, field.name) for field in fields(self)]
+        return _open_once, (key_of(self.identity, str(self.cache.path)), *inputs)
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -59,7 +65,7 @@ class Experiment:
         return {
             **self._model,
             "dataset": self.dataset.digest,
-            "store": self.store.key,
+            "corpus": self.corpus.key,
             "settings": asdict(self.settings),
             "targets": None if self.targets is None else self.targets.key,
             "version": __version__,
@@ -80,26 +86,26 @@ class Experiment:
 
     @cached_property
     def frequent(self) -> list[str]:
-        """The words of the store that are frequent enough to learn from."""
-        return list(self.store.counts(CONFIGURATIONS["am"].settings.min_count)[0])
+        """The words of the corpus that are frequent enough to learn from."""
+        return list(self.corpus.counts(CONFIGURATIONS["am"].settings.min_count)[0])
 
     @cached_property
     def training_targets(self) -> list[str]:
-        """Those of them that have several pieces and are approximated."""
-        several, most = self._several_pieces(self.frequent), self.settings.targets
+        """Those of them that have several subwords and are approximated."""
+        several, most = self._several_subwords(self.frequent), self.settings.targets
         return several if most is None else sample(several, most, self.settings.seed)
 
     @cached_property
     def contexts(self) -> PreparedContexts:
-        """The contexts of training words and shown words, read from the store once per run."""
+        """The contexts of training words and shown words, read from the corpus once per run."""
         words = list(dict.fromkeys([*self.frequent, *self.shown_words]))
-        with self.stages.timed("Reading contexts from the store"):
-            return PreparedContexts(self.store, words, self.settings.contexts)
+        with self.cache.timed("Reading contexts from the corpus"):
+            return PreparedContexts(self.corpus, words, self.settings.contexts)
 
     @cached_property
-    def approximations(self) -> WordVectors:
-        """One-token approximations of all shown words and training words of several pieces."""
-        words = list(dict.fromkeys([*self._several_pieces(self.shown_words), *self.training_targets]))
+    def approximations(self) -> WordEmbeddings:
+        """One-token approximations of all shown words and training words of several subwords."""
+        words = list(dict.fromkeys([*self._several_subwords(self.shown_words), *self.training_targets]))
         ready = self.targets
         missing = [word for word in words if ready is None or word not in ready]
         if ready is not None and not missing:
@@ -109,33 +115,42 @@ class Experiment:
 
         def make(folder: Path, work: Path) -> None:
             with tf32():
-                found = approximate(self.lm, missing, settings, stages=Stages(work)).vectors
-            found.save(folder / "vectors.safetensors")
+                embeddings = one_token_approximation(self.lm, missing, settings, cache=Cache(work)).embeddings
+            embeddings.save(folder / "embeddings.safetensors")
 
-        folder = self.stages.folder("One-token approximation", recipe, make)
-        made = WordVectors.load(folder / "vectors.safetensors")
-        return made if ready is None else ready.subset(word for word in words if word in ready).merge(made)
+        folder = self.cache.folder("One-token approximation", recipe, make)
+        approximated = WordEmbeddings.load(folder / "embeddings.safetensors")
+        return (
+            approximated
+            if ready is None
+            else ready.subset(word for word in words if word in ready).merge(approximated)
+        )
 
     @cached_property
-    def pieces(self) -> ProbeResult:
-        """The model with its own pieces on all entries, with as many answers as the heat map needs."""
-        return self._probe(self.dataset, EvalSettings(depth=HEAT_MAP_DEPTH), None, label="pieces")
+    def subwords(self) -> ProbeResult:
+        """The model with its own subwords on all entries, with as many answers as the heat map needs."""
+        return self._probe(self.dataset, EvalSettings(depth=HEAT_MAP_DEPTH), None, label="subwords")
 
     def probe(
-        self, label: str, *, method: str = "vectors", vectors: WordVectors | None = None, subset: str = "all"
+        self,
+        label: str,
+        *,
+        method: str = "embeddings",
+        embeddings: WordEmbeddings | None = None,
+        subset: str = "all",
     ) -> ProbeResult:
-        """The model with one vector per keyword; entries whose keyword has none keep their answers."""
-        base = self.pieces if subset == "all" else self.pieces.of_set(self.dataset, subset)
-        shown = set(self._several_pieces(self.keywords())) if vectors is None else vectors
+        """The model with one embedding per keyword; entries whose keyword has none keep their answers."""
+        base = self.subwords if subset == "all" else self.subwords.of_set(self.dataset, subset)
+        shown = set(self._several_subwords(self.keywords())) if embeddings is None else embeddings
         entries = self.dataset.select(subset=subset)
         changed = tuple(entry for entry in entries if entry.word.text in shown)
         if not changed:
             return base.restrict(base.count >= 0, label=label, method=method)
         part = Dataset(changed, self.dataset.name)
-        return base.replaced(self._probe(part, EvalSettings(method=method), vectors, label=label))
+        return base.replaced(self._probe(part, EvalSettings(method=method), embeddings, label=label))
 
-    def training(self, configuration: str, seed: int) -> dict[int, WordVectors]:
-        """The vectors that a configuration of attentive mimicking makes at the measured epochs."""
+    def training(self, configuration: str, seed: int) -> dict[int, WordEmbeddings]:
+        """The embeddings that a configuration of attentive mimicking makes at the measured epochs."""
         chosen, settings = CONFIGURATIONS[configuration], self.settings.mimic(configuration, seed)
         epochs = self.settings.epochs
         targets = self.approximations.subset(self.training_targets) if chosen.ota else None
@@ -153,23 +168,23 @@ class Experiment:
                     # The main table and the examples need more words than the ablation.
                     every = report.epoch == epochs[-1] and configuration == "am+context"
                     words = self.shown_words if every else self.keywords("dev")
-                    vectors = mimic.infer_words(words, self.store, prepared=self.contexts).vectors
-                    vectors.settings["context_share"] = report.context_share
-                    vectors.save(folder / f"epoch-{report.epoch}.safetensors")
+                    embeddings = mimic.learn_words(words, self.corpus, prepared=self.contexts).embeddings
+                    embeddings.settings["context_share"] = report.context_share
+                    embeddings.save(folder / f"epoch-{report.epoch}.safetensors")
 
             options: dict[str, Any] = {"prepared": self.contexts, "after_epoch": after_epoch}
             with tf32():
-                AttentiveMimicking.fit(self.lm, self.store, targets, settings, **options)
+                AttentiveMimicking.fit(self.lm, self.corpus, targets, settings, **options)
 
-        folder = self.stages.folder(f"Training {chosen.title}, seed {seed}", recipe, make)
-        return {epoch: WordVectors.load(folder / f"epoch-{epoch}.safetensors") for epoch in epochs}
+        folder = self.cache.folder(f"Training {chosen.title}, seed {seed}", recipe, make)
+        return {epoch: WordEmbeddings.load(folder / f"epoch-{epoch}.safetensors") for epoch in epochs}
 
     def facts(self) -> dict[str, Any]:
         """Sizes of the inputs, which the report names and which explain differences from the paper."""
-        lm, size, keywords, words = self.lm, self.settings, self.keywords(), self.store.totals.words
+        lm, size, keywords, words = self.lm, self.settings, self.keywords(), self.corpus.totals.words
         factor = CORPUS_WORDS / max(words, 1)
-        counts = dict(zip(*self.store.counts(), strict=True))
-        kept = size.contexts or self.store.settings.contexts
+        counts = dict(zip(*self.corpus.counts(), strict=True))
+        kept = size.contexts or self.corpus.settings.contexts
         contexts: dict[str, list[int]] = {band: [] for band in BANDS}
         for entry in self.dataset:
             contexts[band_of(entry.word.count)].append(min(kept, int(counts.get(entry.word.text, 0))))
@@ -187,37 +202,39 @@ class Experiment:
             "corpus_doublings": math.log2(max(factor, 1.0)),
             "rare_in_paper": 9 * factor,
             "dataset": self.dataset.name,
-            "entries": {band: len(found) for band, found in contexts.items()},
-            "training_one_piece": sum(word in lm.whole_words for word in self.frequent),
+            "entries": {band: len(numbers) for band, numbers in contexts.items()},
+            "training_one_subword": sum(word in lm.whole_words for word in self.frequent),
             "training_several": len(self.training_targets),
-            "contexts_median": {band: float(np.median(found or [0])) for band, found in contexts.items()},
+            "contexts_median": {band: float(np.median(numbers or [0])) for band, numbers in contexts.items()},
             "without_contexts": sum(word not in counts for word in keywords) / len(keywords),
         }
 
-    def _several_pieces(self, words: Sequence[str]) -> list[str]:
-        """Those of several pieces, all of which the model knows."""
+    def _several_subwords(self, words: Sequence[str]) -> list[str]:
+        """Those of several subwords, all of which the model knows."""
         tokens = self.lm.tokens
-        pieces = zip(words, tokens.pieces_of(list(words)), strict=True)
-        return [word for word, ids in pieces if len(ids) > 1 and not tokens.has_unknown(ids)]
+        subwords = zip(words, tokens.subwords_of(list(words)), strict=True)
+        return [word for word, ids in subwords if len(ids) > 1 and not tokens.has_unknown(ids)]
 
     def _probe(
-        self, dataset: Dataset, settings: EvalSettings, vectors: WordVectors | None, *, label: str
+        self, dataset: Dataset, settings: EvalSettings, embeddings: WordEmbeddings | None, *, label: str
     ) -> ProbeResult:
         recipe = {**self._model, **asdict(settings), "dataset": dataset.digest}
-        recipe["vectors"] = None if vectors is None else vectors.key
+        recipe["embeddings"] = None if embeddings is None else embeddings.key
 
         def make(folder: Path, work: Path) -> None:
-            result = evaluate(self.lm, dataset, settings, vectors=vectors, label=label, stages=Stages(work))
+            result = evaluate(
+                self.lm, dataset, settings, embeddings=embeddings, label=label, cache=Cache(work)
+            )
             result.save(folder / "result.json.gz")
 
-        return ProbeResult.load(self.stages.folder(f"Probing with {label}", recipe, make) / "result.json.gz")
+        return ProbeResult.load(self.cache.folder(f"Probing with {label}", recipe, make) / "result.json.gz")
 
 
 _opened: dict[str, Experiment] = {}
 
 
-def _opened_once(key: str, *given: Any) -> Experiment:
-    return _opened.setdefault(key, Experiment(*given))
+def _open_once(key: str, *inputs: Any) -> Experiment:
+    return _opened.setdefault(key, Experiment(*inputs))
 
 
 @contextmanager

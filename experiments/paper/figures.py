@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from rarewords._internal.files import whole_file
 from rarewords.errors import InputError
-from rarewords.files import whole_file
-from rarewords.probe.compare import check_comparable
-from rarewords.probe.dataset import BANDS
-from rarewords.probe.result import Measure, ProbeResult
-from rarewords.report.tables import METRIC_TITLES, relation_title
+from rarewords.wnlampro.comparison import check_comparable
+from rarewords.wnlampro.dataset import BANDS
+from rarewords.wnlampro.result import Measure, ProbeResult
+from rarewords.wnlampro.tables import METRIC_TITLES, relation_title
 
 # Colours of different lightness, which survive a grey printer; one mark for each.
 COLOURS = ("#1b3a5c", "#c8553d", "#2f8f6b", "#8a5fa8", "#c99a2e", "#5b8fb9", "#7a7a7a")
@@ -69,7 +69,7 @@ def draw_heat_map(table: HeatMap, path: str | Path) -> None:
     shares = np.ma.divide(cells, cells.sum(axis=0))  # masked if no keyword has such a count
     counts = [f"$2^{{{math.log2(end):.0f}}}$" if end else "∞" for end in table.counts]
     ranks = [f"{end:.0f}" if end else "beyond" for end in table.ranks]
-    with drawn(path, (5.6, 3.9)) as (figure, axes):
+    with new_figure(path, (5.6, 3.9)) as (figure, axes):
         paper = ink.with_extremes(bad="#f4f1ec")
         image = axes.imshow(shares, origin="lower", aspect="auto", cmap=paper, vmin=0)
         axes.set_xticks(range(len(counts)), counts)
@@ -93,10 +93,10 @@ def draw_methods(
     """Draw a metric by frequency: one line per result, with standard errors."""
     check_comparable(results)
     if len(results) > len(COLOURS):
-        raise InputError(f"a figure holds at most {len(COLOURS)} results, not {len(results)}")
+        raise InputError(f"a figure holds at most {len(COLOURS)} results, not {len(results)}", code="usage")
     _refuse_without_entries(results[0], relation)
     measures = [[result.measure(relation, band, metric) for band in BANDS] for result in results]
-    with drawn(path, (5.2, 3.5)) as (_, axes):
+    with new_figure(path, (5.2, 3.5)) as (_, axes):
         draw_lines(axes, [result.label for result in results], measures)
         names = [f"{band}\n{results[0].chosen(relation, band).sum():,} entries" for band in BANDS]
         axes.set_xticks(range(len(BANDS)), names)
@@ -109,12 +109,12 @@ def draw_methods(
 
 def draw_lines(axes: Any, labels: Sequence[str], measures: Sequence[Sequence[Measure]]) -> None:
     """Draw a line over the frequencies for each label; bars are standard errors."""
-    for number, (label, found) in enumerate(zip(labels, measures, strict=True)):
+    for number, (label, band_measures) in enumerate(zip(labels, measures, strict=True)):
         axes.errorbar(
             # Shifted a little, so that the error bars of similar results do not overlap.
             np.arange(len(BANDS)) + (number - (len(labels) - 1) / 2) * 0.04,
-            [one.mean for one in found],
-            yerr=[one.error for one in found],
+            [measure.mean for measure in band_measures],
+            yerr=[measure.error for measure in band_measures],
             color=COLOURS[number],
             marker=MARKS[number],
             linestyle="-" if number == 0 else "--",
@@ -129,11 +129,11 @@ def draw_lines(axes: Any, labels: Sequence[str], measures: Sequence[Sequence[Mea
 
 def _refuse_without_entries(result: ProbeResult, relation: str) -> None:
     if not result.chosen(relation).any():
-        raise InputError(f"{result.label!r} has no entries of the relation {relation}")
+        raise InputError(f"{result.label!r} has no entries of the relation {relation}", code="wnlampro")
 
 
 @contextmanager
-def drawn(path: str | Path, size: tuple[float, float], panels: int = 1) -> Iterator[tuple[Any, Any]]:
+def new_figure(path: str | Path, size: tuple[float, float], panels: int = 1) -> Iterator[tuple[Any, Any]]:
     """A figure and its axes to draw on, written at the end; the same bytes for the same drawing.
 
     :param size: width and height in inches.
@@ -156,5 +156,5 @@ def figure_files(path: str | Path) -> list[Path]:
     """The files that are drawn: the path itself, or PNG and SVG if it has no ending."""
     path = Path(path)
     if path.suffix not in ("", ".png", ".svg"):
-        raise InputError(f"{path}: figures are written as .png and .svg")
+        raise InputError(f"{path}: figures are written as .png and .svg", code="format")
     return [path] if path.suffix else [path.with_name(path.name + suffix) for suffix in (".png", ".svg")]

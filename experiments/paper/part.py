@@ -14,8 +14,9 @@ import numpy as np
 
 from experiments.paper.experiment import Experiment
 from experiments.paper.published import CLAIMS
-from rarewords.probe.compare import Comparison
-from rarewords.report.tables import figure, markdown_table, relation_title, signed
+from rarewords._internal.tables import markdown_table
+from rarewords.wnlampro.comparison import Comparison
+from rarewords.wnlampro.tables import figure, relation_title, signed
 
 SEEN, IN_PART, NOT_SEEN, UNTESTED = VERDICTS = ("seen", "seen in part", "not seen", "not tested")
 EMPTY = "–"
@@ -69,11 +70,11 @@ class Claim:
 
 
 def p_text(p: float) -> str:
-    """A p-value for a reader: ``0.0123 -> 'p = .012'``."""
-    return "p < .001" if p < 0.001 else f"p = {figure(p)}"
+    """A p-value for a reader: ``0.0123 -> 'p = 0.012'``."""
+    return "p < 0.001" if p < 0.001 else f"p = {figure(p)}"
 
 
-def counted(claims: Sequence[Claim]) -> str:
+def count_verdicts(claims: Sequence[Claim]) -> str:
     """How many claims have each verdict: ``3 seen, 1 not seen``."""
     numbers = Counter(claim.verdict for claim in claims)
     return ", ".join(f"{numbers[verdict]} {verdict}" for verdict in VERDICTS if numbers[verdict])
@@ -98,18 +99,18 @@ class Part(ABC):
     def markdown(self, figures: Path) -> Sequence[str]:
         """Paragraphs, figures and tables beside the paper's; figures are drawn into the folder."""
 
-    def said(self, name: str, **values: Any) -> str:
+    def text(self, name: str, **values: Any) -> str:
         """One of the part's texts in ``report.toml``, with its numbers."""
         text: str = TEXTS[self.name][name]
         return text.format(self=self, **values)
 
     def picture(self) -> str:
         """The part's figure with its caption."""
-        return f"![{self.said('picture')}](figures/{self.name}.svg)\n\n*{self.said('picture')}*"
+        return f"![{self.text('picture')}](figures/{self.name}.svg)\n\n*{self.text('picture')}*"
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
         """A table with the part's caption; the first ``left`` columns are text, the others numbers."""
-        return f"*{self.said('table')}*\n\n{markdown_table(header, rows, left=left)}"
+        return f"*{self.text('table')}*\n\n{markdown_table(header, rows, left=left)}"
 
     @abstractmethod
     def claims(self) -> Sequence[Claim]:
@@ -124,12 +125,12 @@ def cell_text(
     compared: Comparison, method: int, relation: str = "all", band: str = "all", metric: str = "mrr"
 ) -> str:
     """Mean and spread over seeds, with ``*`` if the difference from the first method is significant."""
-    found = compared.cell(relation, band)
-    if found is None:
+    cell = compared.cell(relation, band)
+    if cell is None:
         return EMPTY
-    text = figure(found.measures[metric][method].mean)
-    star = "\\*" if method and found.differences[metric][method - 1].direction else ""
-    runs = found.runs[metric][method]
+    text = figure(cell.measures[metric][method].mean)
+    star = "\\*" if method and cell.differences[metric][method - 1].direction else ""
+    runs = cell.runs[metric][method]
     return text + star + (f" ± {figure(stdev(runs))}" if len(set(runs)) > 1 else "")
 
 
@@ -138,12 +139,12 @@ def change(
 ) -> Check:
     """Whether the last method is significantly better (or worse) than the first, in every seed."""
     cell, sign = compared[relation, band], 1 if better else -1
-    found, (first, *_, last) = cell.differences["mrr"][-1], cell.measures["mrr"]
+    difference, (first, *_, last) = cell.differences["mrr"][-1], cell.measures["mrr"]
     gains = sign * np.subtract(cell.runs["mrr"][-1], cell.runs["mrr"][0])
     agree = int((gains > 0).sum())
     seeds = f"{agree} of {len(gains)} seeds" if len(gains) > 1 else "one seed"
     return Check(
         f"{name or relation_title(relation)}: {figure(first.mean)} → {figure(last.mean)} "
-        f"({signed(found.mean)}, {p_text(found.p_value)}, n = {cell.entries:,}, {seeds})",
-        agree == len(gains) and found.direction == sign,
+        f"({signed(difference.mean)}, {p_text(difference.p_value)}, n = {cell.entries:,}, {seeds})",
+        agree == len(gains) and difference.direction == sign,
     )

@@ -15,14 +15,15 @@ import torch
 import transformers
 from markdown_it import MarkdownIt
 
-from experiments.paper.part import TEXTS, VERDICTS, Claim, Part, counted
+from experiments.paper.part import TEXTS, VERDICTS, Claim, Part, count_verdicts
 from experiments.paper.settings import ReproduceSettings
 from rarewords import __version__
-from rarewords.files import to_json, write_json, write_lines
+from rarewords._internal.cache import Cost
+from rarewords._internal.files import write_json, write_lines
+from rarewords._internal.progress import duration
+from rarewords._internal.schema import to_json
+from rarewords._internal.tables import markdown_table
 from rarewords.lm import LanguageModel
-from rarewords.progress import duration
-from rarewords.report.tables import markdown_table
-from rarewords.stages import Cost
 
 _TEXTS = TEXTS["report"]
 
@@ -98,7 +99,7 @@ def _blocks(done: Reproduction) -> Iterator[str]:
         "all_entries": sum(done.facts["entries"].values()),
         "last_epoch": size.epochs[-1],
         "epochs": ", ".join(map(str, size.epochs)),
-        "contexts": size.contexts or "all that the store keeps",
+        "contexts": size.contexts or "all that the corpus keeps",
         "seeds": ", ".join(map(str, size.training_seeds)),
     }
     yield f"# {_TEXTS['title']}"
@@ -108,8 +109,11 @@ def _blocks(done: Reproduction) -> Iterator[str]:
     yield _TEXTS["paper"]
     if done.claims:
         yield "## The paper's conclusions"
-        yield f"*{len(done.claims)} conclusions: {counted(done.claims)}.*"
-        rows = [[f"**{one.verdict}**", one.statement, one.published, one.evidence] for one in done.claims]
+        yield f"*{len(done.claims)} conclusions: {count_verdicts(done.claims)}.*"
+        rows = [
+            [f"**{claim.verdict}**", claim.statement, claim.published, claim.evidence]
+            for claim in done.claims
+        ]
         yield markdown_table(["verdict", "conclusion", "the paper", "ours"], rows, left=4)
     for part in done.parts.values():
         yield f"## {part.title}"
@@ -133,14 +137,14 @@ def _blocks(done: Reproduction) -> Iterator[str]:
 def _tested(claim: Claim) -> str:
     """A claim and its checks as items of a list."""
     about = f"- **{claim.verdict}** {claim.statement} The paper: {claim.published}. Test: {claim.test}."
-    return "\n".join([about, *(f"  - {'✓' if one.holds else '✗'} {one.text}" for one in claim.checks)])
+    return "\n".join([about, *(f"  - {'✓' if check.holds else '✗'} {check.text}" for check in claim.checks)])
 
 
 def _costs(costs: Sequence[Cost]) -> str:
     rows = []
     for cost in costs:
-        made = "earlier run" if cost.reused else "resumed" if cost.resumed else "this run"
-        rows.append([cost.stage, f"{cost.seconds:,.1f}", made])
+        origin = "earlier run" if cost.reused else "resumed" if cost.resumed else "this run"
+        rows.append([cost.stage, f"{cost.seconds:,.1f}", origin])
     now = sum(cost.seconds for cost in costs if not cost.reused)
     total = sum(cost.seconds for cost in costs)
     rows.append(["all stages", f"{total:,.1f}", f"{duration(now)} in this run"])

@@ -5,8 +5,10 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from experiments.paper.experiment import Experiment
 from experiments.paper.part import Part
@@ -18,15 +20,16 @@ from experiments.paper.parts.methods import MethodsPart
 from experiments.paper.parts.ota import OtaPart
 from experiments.paper.report import Reproduction, environment, write_report
 from experiments.paper.settings import CONFIGURATIONS, ReproduceSettings, sample_dataset
-from rarewords.corpus.store import Store
-from rarewords.engine import Engine
+from rarewords._internal.cache import Cache, Cost, key_of
+from rarewords._internal.engine import Engine
+from rarewords._internal.files import read_json, require_folder, write_json, write_lines
+from rarewords._internal.progress import message, progress
+from rarewords._internal.schema import parse, to_json
+from rarewords.corpus.corpus import Corpus
+from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
-from rarewords.files import from_json, read_json, require_folder, to_json, write_json, write_lines
 from rarewords.lm import LanguageModel
-from rarewords.probe.dataset import Dataset
-from rarewords.progress import message, progress
-from rarewords.stages import Cost, Stages, key_of
-from rarewords.vectors import WordVectors
+from rarewords.wnlampro.dataset import Dataset, load
 
 ALL, REPORT = "all", "report"
 PARTS: dict[str, type[Part]] = {
@@ -34,57 +37,78 @@ PARTS: dict[str, type[Part]] = {
 }
 
 
+@dataclass(frozen=True)
+class _Finished:
+    """The file of a finished part.
+
+    :param identity: a digest of what the result depends on.
+    :param costs: of the stages that were made for it.
+    :param result: the fields of the part.
+    """
+
+    identity: str
+    environment: str
+    costs: tuple[Cost, ...]
+    result: Any
+
+
 def reproduce(
     lm: LanguageModel,
-    store: Store,
+    corpus: Corpus,
     out: str | Path,
     *,
     parts: Sequence[str] = (ALL,),
     settings: ReproduceSettings | None = None,
     dataset: Dataset | None = None,
-    targets: WordVectors | None = None,
+    targets: WordEmbeddings | None = None,
     command: str | None = None,
     engine: Engine | None = None,
 ) -> Reproduction:
     """Run experiments of the paper and write their report.
 
-    Finished stages stay in the folder, keyed by what they depend on: an interrupted run resumes, and later
-    parts reuse what they share with others.
+    Finished stages stay in the folder's cache, keyed by what they depend on: an interrupted run resumes, and
+    later parts reuse what they share with others.
 
     :param parts: names of ``PARTS``, or ``all``; ``report`` alone writes the report of finished parts.
     :param settings: the paper's sizes by default.
-    :param targets: cached one-token approximations; missing words are approximated.
+    :param targets: one-token approximations made earlier; missing words are approximated.
     :param command: the command line to show in the report.
     :param engine: makes stages side by side in several processes.
     """
     out, chosen, began = Path(out), check_parts(parts), time.time()
     require_folder(out, empty=False)
-    settings, stages = settings or ReproduceSettings(), Stages(out / "stages")
-    entries = sample_dataset(dataset or Dataset.load(), settings)
-    experiment = Experiment(lm, store, entries, settings, stages, targets)
+    settings, cache = settings or ReproduceSettings(), Cache(out / "cache")
+    entries = sample_dataset(dataset or load(), settings)
+    experiment = Experiment(lm, corpus, entries, settings, cache, targets)
     identity = key_of(experiment.identity)
     if engine is not None:
         _make_ahead(experiment, [PARTS[name] for name in chosen], out / "results", engine)
     for number, name in enumerate(chosen, 1):
         message(f"Part {number} of {len(chosen)}: {PARTS[name].title}")
-        before = set(stages.costs)
+        before = set(cache.costs)
         result = PARTS[name].run(experiment, out / "results")
-        spent = [cost for key, cost in stages.costs.items() if key not in before]
-        kept = {"identity": identity, "environment": environment(lm), "costs": spent}
+        spent = [cost for key, cost in cache.costs.items() if key not in before]
+        finished = _Finished(identity, environment(lm), tuple(spent), result)
         # With the keys in the order of the tables, which write_json would sort.
-        text = json.dumps(to_json({**kept, "result": result}), indent=1, ensure_ascii=False)
+        text = json.dumps(to_json(finished), indent=1, ensure_ascii=False)
         write_lines(out / "results" / f"{name}.json", [text])
-    found = {name: read_json(path) for name in PARTS if (path := out / "results" / f"{name}.json").is_file()}
-    found = {name: one for name, one in found.items() if one["identity"] == identity}
+    files = {name: path for name in PARTS if (path := out / "results" / f"{name}.json").is_file()}
+    remedy = "remove it and run the part again"
+    every = {name: parse(_Finished, read_json(path), path, remedy) for name, path in files.items()}
+    found = {name: finished for name, finished in every.items() if finished.identity == identity}
     if not found:
-        raise InputError(f"{out} has no results of this model, corpus and settings to report on")
-    earlier = [Cost(**{**cost, "reused": True}) for kept in found.values() for cost in kept["costs"]]
-    costs = {cost.stage: cost for cost in (*earlier, *stages.costs.values())}
-    results = {name: from_json(PARTS[name], one["result"]) for name, one in found.items()}
-    facts = {**experiment.facts(), "environment": next(iter(found.values()))["environment"]}
+        raise InputError(
+            f"{out} has no results of this model, corpus and settings to report on", code="missing-file"
+        )
+    earlier = [replace(cost, reused=True) for finished in found.values() for cost in finished.costs]
+    costs = {cost.stage: cost for cost in (*earlier, *cache.costs.values())}
+    results = {
+        name: parse(PARTS[name], finished.result, files[name], remedy) for name, finished in found.items()
+    }
+    facts = {**experiment.facts(), "environment": next(iter(found.values())).environment}
     write_json(out / "settings.json", {**experiment.identity, "facts": facts})
     facts["command"] = (
-        command or f"python -m experiments.paper {' '.join(chosen) or ALL} --corpus STORE --out DIR"
+        command or f"python -m experiments.paper {' '.join(chosen) or ALL} --corpus CORPUS --out OUT"
     )
     done = Reproduction(out, settings, results, tuple(costs.values()), facts)
     write_report(done)
@@ -107,7 +131,7 @@ def _make_ahead(experiment: Experiment, parts: Sequence[type[Part]], results: Pa
 
 
 def _make(chore: Callable[[], object]) -> None:
-    chore()  # the stages keep what it makes
+    chore()  # the cache keeps what it makes
 
 
 def check_parts(parts: Sequence[str]) -> list[str]:
@@ -117,7 +141,7 @@ def check_parts(parts: Sequence[str]) -> list[str]:
     unknown = [name for name in parts if name not in PARTS and name != ALL]
     if unknown or not parts:
         asked = f"unknown part {unknown[0]!r}; " if unknown else "no part is named; "
-        raise InputError(f"{asked}use {', '.join([ALL, *PARTS])}, or report alone")
+        raise InputError(f"{asked}use {', '.join([ALL, *PARTS])}, or report alone", code="usage")
     return [name for name in PARTS if ALL in parts or name in parts]
 
 

@@ -7,18 +7,18 @@ from typing import TypeVar
 
 import torch
 
+from rarewords._internal.schema import bounded, check_bounds
 from rarewords.errors import InputError
 from rarewords.mimic.settings import MimicSettings, preset
 from rarewords.ota.contexts import draw, word_key
-from rarewords.probe.dataset import Dataset, Entry, band_of
-from rarewords.settings import bounded, check_bounds
+from rarewords.wnlampro.dataset import Dataset, Entry, band_of
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """A configuration of the paper's ablation; with ``ota`` it also learns from words of several pieces."""
+    """A configuration of the paper's ablation; with ``ota`` it also learns from words of several subwords."""
 
     title: str
     settings: MimicSettings
@@ -39,13 +39,13 @@ class ReproduceSettings:
     """The size and the seed of the experiments; the default sizes are the paper's.
 
     :param name: the name of a sample, for the report.
-    :param curve_words: number of one-piece words in the development figure of one-token approximation.
+    :param curve_words: number of one-subword words in the development figure of one-token approximation.
     :param curve_steps: number of its steps.
     :param cell_entries: at most this many entries of each set, relation and frequency; None takes all.
-    :param targets: at most this many training words of several pieces; None takes all of them.
-    :param ota_steps: steps of preset ``fast`` by which words of several pieces are approximated. The paper's
-        4,000 in RANDOM contexts come no nearer to the pieces and take more than an hour on a GPU.
-    :param contexts: at most this many contexts per word; None takes all that the store keeps.
+    :param targets: at most this many training words of several subwords; None takes all of them.
+    :param ota_steps: steps of preset ``fast`` by which words of several subwords are approximated. The
+        paper's 4,000 in RANDOM contexts come no nearer to the subwords and take more than an hour on a GPU.
+    :param contexts: at most this many contexts per word; None takes all that the corpus keeps.
     :param copies_max: at most this many training instances per word and epoch.
     :param epochs: the epochs after which a training is measured; the last one ends it.
     :param seeds: how often each configuration is trained.
@@ -67,7 +67,9 @@ class ReproduceSettings:
     def __post_init__(self) -> None:
         check_bounds(self)
         if not self.epochs or list(self.epochs) != sorted(set(self.epochs)) or self.epochs[0] < 1:
-            raise InputError(f"the measured epochs must increase from 1 on, not {self.epochs}")
+            raise InputError(
+                f"the measured epochs must increase from 1 on, not {self.epochs}", code="settings"
+            )
 
     @property
     def whole(self) -> bool:
@@ -106,7 +108,7 @@ def sample_dataset(dataset: Dataset, settings: ReproduceSettings) -> Dataset:
     cells: dict[tuple[str, str, str], list[Entry]] = defaultdict(list)
     for entry in dataset:
         cells[entry.subset, entry.relation, band_of(entry.word.count)].append(entry)
-    kept = [one for cell in cells.values() for one in sample(cell, settings.cell_entries, settings.seed)]
+    kept = [entry for cell in cells.values() for entry in sample(cell, settings.cell_entries, settings.seed)]
     return Dataset(tuple(kept), f"a sample of {len(kept)} of {dataset.name}")
 
 

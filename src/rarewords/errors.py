@@ -1,13 +1,21 @@
-"""The exceptions a caller is expected to catch: :class:`InputError`, whatever its kind."""
+"""The exceptions a caller is expected to catch: :class:`InputError`, whatever its code."""
 
 
 class InputError(ValueError):
-    """Something the user gave cannot be used.
+    """Something you gave cannot be used.
 
-    The message is one line that names the cause (which file, which line, which word) and the remedy.
-    The command line prints it as it is and exits with code 2.
+    :param message: one line that names the cause (which file, which line, which word) and the remedy.
+    :param code: a short name of the problem that stays the same when the wording changes; the command line
+        prints it in brackets, and the troubleshooting page explains it.
     """
 
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message, code)
+        self.code = code
 
-class HopelessError(InputError):
-    """The same command would fail again, so nothing of its work is kept."""
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class NothingToDoError(InputError):
+    """The same call would fail again, so nothing of its work is kept."""

@@ -1,13 +1,14 @@
-"""One wrapper over any Hugging Face language model; only a masked one fills blanks.
+"""One wrapper over any Hugging Face language model: masked LM, encoder or causal LM.
 
 The only file that knows architectures differ: where the prediction head is, what the input embeddings are,
-how a sequence becomes hidden states. Through ``inputs_embeds`` a word may be its pieces or a free vector.
+how a sequence becomes hidden states. Through ``inputs_embeds`` a word may be its subwords or a free
+embedding.
 """
 
+import copy
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -16,11 +17,25 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rarewords.engine import batches_by_length, in_threads
+from rarewords._internal.engine import batches_by_length, in_threads
+from rarewords._internal.progress import progress
+from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
-from rarewords.models import DEFAULT_MODEL, Kind, choose_device, load_pretrained
-from rarewords.progress import progress
-from rarewords.tokens import Tokens, with_slot
+from rarewords.injection.card import model_card
+from rarewords.injection.inject import Injection, inject, save_folder
+from rarewords.injection.taught import taught_tokens
+from rarewords.model_folder import pooling, read_report
+from rarewords.models import (
+    DEFAULT_MODEL,
+    KIND_TITLES,
+    Kind,
+    choose_device,
+    load_pretrained,
+    model_folder,
+    shown_name,
+)
+from rarewords.queries import Answers, InputRow, Query, input_rows
+from rarewords.tokens import BLANK, Placement, Tokens
 
 R = TypeVar("R")
 _TOKENS_ON_CPU, _TOKENS_ON_GPU = 2048, 65536  # per batch of queries
@@ -36,89 +51,88 @@ _HEADS = (
 )
 
 
-@dataclass(frozen=True)
-class Query:
-    """A pattern and the keyword that goes into it.
-
-    :param pattern: text with one ``_`` and at most one ``<W>``, such as ``"a <W> is a kind of _ ."``
-    :param vector: stands for the keyword; without it the model reads the pieces. *Shape:* (dim,)
-    :param slash: show both, ``kumquat / <vector>``, instead of the vector alone.
-    """
-
-    pattern: str
-    word: str = ""
-    vector: np.ndarray | Tensor | None = None
-    slash: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class InputRow:
-    """Token ids that a model reads, with a vector in place of ``ids[slot]`` if there is one."""
-
-    ids: Sequence[int] | np.ndarray
-    slot: int = 0
-    vector: np.ndarray | Tensor | None = None
-
-
-@dataclass(frozen=True)
-class Answers:
-    """The most probable fillers of each query's blank, best first.
-
-    :param ids: token ids. *Shape:* (queries, k)
-    :param log_probs: their natural log-probabilities. *Shape:* (queries, k)
-    """
-
-    ids: np.ndarray
-    log_probs: np.ndarray
-    tokens: Tokens
-
-    def words(self, query: int, k: int | None = None) -> list[str]:
-        """The first ``k`` answers to one query as text."""
-        return self.tokens.text_of(self.ids[query, :k].tolist())
-
-    def as_json(self, query: int) -> list[dict[str, Any]]:
-        """The answers to one query with their probabilities, to four digits."""
-        pairs = zip(self.words(query), self.log_probs[query].tolist(), strict=True)
-        return [{"word": word, "probability": round(math.exp(log_prob), 4)} for word, log_prob in pairs]
-
-
 class LanguageModel:
-    """A masked language model and its tokenizer.
+    """A Hugging Face model and its tokenizer: a masked LM, an encoder or a causal LM.
 
-    >>> lm = LanguageModel.from_pretrained("default")  # doctest: +SKIP
-    >>> lm.fill([Query("a <W> is a kind of _ .", "lime")], top_k=3).words(0)  # doctest: +SKIP
-    ['tree', 'plant', 'fruit']
+    >>> lm = LanguageModel.from_pretrained()  # the bundled masked LM
+    >>> lm.fill_mask("a lime is a kind of [MASK].", top_k=2)  # doctest: +SKIP
+    [{'score': 0.31, 'token': 5909, 'token_str': 'fruit', 'sequence': 'a lime is a kind of fruit.'}, ...]
+
+    :param model: a model of Transformers, used in evaluation mode and without gradients for its weights.
+    :param name: ``default``, a folder or a hub name that the same model can be loaded from.
+    :param folder: where its files are, if it was loaded from a folder.
+    :param report: what ``teach`` did to it, as ``teaching.json`` has it.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, name: str = "model", kind: Kind = "masked") -> None:
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        name: str = "model",
+        folder: Path | None = None,
+        report: Mapping[str, Any] | None = None,
+    ) -> None:
         self.model = model.eval()
         for parameter in self.model.parameters():
             parameter.requires_grad_(False)
         self.tokens = Tokens(tokenizer)
         self.tokenizer = tokenizer
-        self.name, self.kind = name, kind
-        self._base: nn.Module = model.base_model
-        self._embedding: nn.Embedding = model.get_input_embeddings()
-        heads: Iterator[list[Any]] = ([getattr(model, name, None) for name in names] for names in _HEADS)
-        self._head = next((modules for modules in heads if None not in modules), None)
+        self.name, self.folder, self.report = name, folder, dict(report or {})
 
     @classmethod
-    def from_pretrained(
-        cls, name: str | Path = DEFAULT_MODEL, *, device: str = "auto", kind: Kind = "masked"
-    ) -> Self:
+    def from_pretrained(cls, name: str | Path = DEFAULT_MODEL, *, device: str = "auto") -> Self:
         """Load a model: ``default`` is the bundled one, otherwise a local folder or a hub name.
 
         :param device: ``auto`` (the best there is), ``cuda``, ``cuda:1``, ``mps`` or ``cpu``.
-        :param kind: ``masked``; or, to be taught with vectors of a reader, ``encoder`` or ``causal``.
         """
         chosen = choose_device(device)
-        model, tokenizer = load_pretrained(name, kind)
-        return cls(model.to(chosen, torch.float32), tokenizer, name=str(name), kind=kind)
+        (model, tokenizer), folder = load_pretrained(name), model_folder(name)
+        model = model.to(chosen, torch.float32)
+        for parameter in model.parameters():
+            # Mapped from a file, numbers lie where its header ends, and how they are aligned changes rounding.
+            parameter.data = parameter.data.clone()
+        return cls(model, tokenizer, name=str(name), folder=folder, report=read_report(folder))
+
+    def copy(self) -> Self:
+        """The same model in memory a second time, to be changed."""
+        model, tokenizer = copy.deepcopy((self.model, self.tokenizer))
+        return type(self)(model, tokenizer, name=self.name, folder=self.folder, report=self.report)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write an ordinary Hugging Face folder with a model card that lists the added words."""
+        words = taught_tokens(self.model, self.tokenizer)
+        card = model_card(shown_name(self.name), words, kind=self.kind, folder=self.folder)
+        save_folder(self.model, self.tokenizer, folder, base=self.folder, card=card, report=self.report)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled by its name: another process loads the model itself, once."""
-        precision, about = torch.get_float32_matmul_precision(), (str(self.device), self.dtype, self.kind)
+        precision, about = torch.get_float32_matmul_precision(), (str(self.device), self.dtype)
         return _unpickled, (precision, self.fingerprint, self.name, *about)
+
+    @cached_property
+    def kind(self) -> Kind:
+        """``masked``, ``encoder`` or ``causal``."""
+        if self.model.can_generate():
+            return "causal"
+        return "encoder" if self.model.get_output_embeddings() is None else "masked"
+
+    @cached_property
+    def pooling(self) -> str:
+        """How an encoder makes one embedding of a text: ``cls``, ``lasttoken`` or ``mean``."""
+        return "mean" if self.folder is None else pooling(self.folder)
+
+    def require(self, kind: Kind) -> None:
+        """Refuse a model of another kind."""
+        if self.kind != kind:
+            raise InputError(
+                f"{self.name} is {KIND_TITLES[self.kind]}; this needs {KIND_TITLES[kind]}", code="model-kind"
+            )
+
+    @property
+    def _embedding(self) -> nn.Embedding:
+        embedding: nn.Embedding = self.model.get_input_embeddings()
+        return embedding
 
     @property
     def device(self) -> torch.device:
@@ -150,7 +164,7 @@ class LanguageModel:
         """The longest sequence the model takes, special tokens included."""
         positions = int(getattr(self.model.config, "max_position_embeddings", 512))
         # RoBERTa and its kin number positions from the padding id + 1 on, so that many are lost.
-        table = getattr(getattr(self._base, "embeddings", None), "position_embeddings", None)
+        table = getattr(getattr(self.model.base_model, "embeddings", None), "position_embeddings", None)
         padding = getattr(table, "padding_idx", None)
         return positions - (padding + 1 if padding is not None else 0)
 
@@ -166,54 +180,57 @@ class LanguageModel:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits that differ between models whose vectors cannot be mixed.
+        """Sixteen hexadecimal digits that differ between models whose embeddings cannot be mixed.
 
         They depend on the weights alone: names of parameters and settings change with the version of
         transformers, and a model must keep its fingerprint on another machine.
         """
         samples = set()
-        for parameter in self.model.parameters():
+        for name, parameter in self.model.named_parameters():
+            if name.startswith("pooler."):  # of no use here, and random if the model was saved without one
+                continue
             sample = parameter if parameter is self._embedding.weight else parameter.flatten()[:64]
             numbers = sample.detach().float().cpu().numpy().tobytes()
             samples.add(hashlib.sha256(str(tuple(parameter.shape)).encode() + numbers).hexdigest())
         kind = f"{self.model.config.model_type} {self.layers}"
         return hashlib.sha256("\n".join([kind, *sorted(samples)]).encode()).hexdigest()[:16]
 
-    def pieces(self, word: str) -> list[int]:
-        """The ids of a word's pieces in running text."""
-        return self.tokens.pieces(word)
+    def subwords(self, word: str) -> list[int]:
+        """The ids of a word's subwords in running text."""
+        return self.tokens.subwords(word)
 
     @property
     def whole_words(self) -> dict[str, int]:
         """Vocabulary entries that are words by themselves, with their ids."""
         return self.tokens.whole_words
 
-    def embed(self, ids: Tensor, slots: Tensor | None = None, vectors: Tensor | None = None) -> Tensor:
-        """Input vectors of token ids, with free vectors at some positions. Gradients flow to ``vectors``.
+    def embed(self, ids: Tensor, slots: Tensor | None = None, embeddings: Tensor | None = None) -> Tensor:
+        """Input embeddings of token ids, with free embeddings at some positions. Gradients flow to
+        ``embeddings``.
 
         :param ids: *Shape:* (batch, length)
-        :param slots: the position of each row's free vector. *Shape:* (batch,)
-        :param vectors: *Shape:* (batch, dim)
+        :param slots: the position of each row's free embedding. *Shape:* (batch,)
+        :param embeddings: *Shape:* (batch, dim)
         :return: *Shape:* (batch, length, dim)
         """
         embedded = nn.functional.embedding(ids, self._embedding.weight)
-        if slots is None or vectors is None:
+        if slots is None or embeddings is None:
             return embedded
         places = torch.arange(ids.shape[1], device=ids.device)[None, :, None] == slots[:, None, None]
-        return torch.where(places, vectors[:, None, :].to(embedded.dtype), embedded)
+        return torch.where(places, embeddings[:, None, :].to(embedded.dtype), embedded)
 
     def hidden_states(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """Hidden states of all layers, the embedding output first.
 
-        :param inputs: input vectors, as :meth:`embed` gives them; nothing is padded.
+        :param inputs: input embeddings, as :meth:`embed` gives them; nothing is padded.
             *Shape:* (batch, length, dim)
         :return: ``layers + 1`` tensors. *Shape:* (batch, length, hidden)
         """
-        return tuple(self._base(**_unpadded(inputs), output_hidden_states=True).hidden_states)
+        return tuple(self.model.base_model(**_unpadded(inputs), output_hidden_states=True).hidden_states)
 
     def last_hidden_state(self, inputs: Tensor) -> Tensor:
         """The output of the last layer alone. *Shape:* (batch, length, hidden)"""
-        return self._base(**_unpadded(inputs)).last_hidden_state  # type: ignore[no-any-return]
+        return self.model.base_model(**_unpadded(inputs)).last_hidden_state  # type: ignore[no-any-return]
 
     def logits_at(self, inputs: Tensor, places: Tensor) -> Tensor:
         """Logits over the vocabulary at one position of each row.
@@ -223,11 +240,12 @@ class LanguageModel:
         :return: *Shape:* (batch, vocabulary)
         """
         rows = torch.arange(len(places), device=places.device)
-        if self._head is None:
+        modules = next((names for names in _HEADS if all(hasattr(self.model, name) for name in names)), None)
+        if modules is None:
             return self.model(**_unpadded(inputs)).logits[rows, places]  # type: ignore[no-any-return]
         hidden = self.last_hidden_state(inputs)[rows, places]
-        for module in self._head:
-            hidden = module(hidden)
+        for name in modules:
+            hidden = getattr(self.model, name)(hidden)
         return hidden
 
     def in_batches(
@@ -235,7 +253,8 @@ class LanguageModel:
     ) -> Iterator[tuple[list[int], R]]:
         """Batches of rows of one length, so that nothing is padded, and what ``compute`` makes of each.
 
-        :param compute: gets the numbers of some rows and their input vectors. *Shape:* (batch, length, dim)
+        :param compute: gets the numbers of some rows and their input embeddings. *Shape:* (batch, length,
+            dim)
         :param tokens: at most this many per batch.
         """
 
@@ -243,18 +262,68 @@ class LanguageModel:
         def computed(batch: list[int]) -> tuple[list[int], R]:
             own = [rows[number] for number in batch]
             ids = torch.from_numpy(np.array([one.ids for one in own], np.int64)).to(self.device)
-            slots = torch.tensor([-1 if one.vector is None else one.slot for one in own], device=self.device)
+            slots = torch.tensor(
+                [-1 if one.embedding is None else one.slot for one in own], device=self.device
+            )
             none = torch.zeros(self.dim)
-            vectors = torch.stack([none if one.vector is None else _tensor(one.vector) for one in own])
-            return batch, compute(batch, self.embed(ids, slots, vectors.to(self.device)))
+            embeddings = torch.stack(
+                [none if one.embedding is None else _tensor(one.embedding) for one in own]
+            )
+            return batch, compute(batch, self.embed(ids, slots, embeddings.to(self.device)))
 
         batches = batches_by_length([len(one.ids) for one in rows], tokens)
         return in_threads(computed, batches, self.device.type)
 
+    def fill_mask(self, text: str, *, top_k: int = 5) -> list[dict[str, Any]]:
+        """The most probable words for the mask in a text, like the ``fill-mask`` pipeline of Transformers.
+
+        :param text: with one mask token; ``[MASK]`` works for every model.
+        """
+        pattern = text.replace(self.tokens.mask_token, "[MASK]").replace("_", " ").replace("[MASK]", "_")
+        answers = self.fill([Query(pattern)], top_k=top_k)
+        return [
+            {
+                "score": math.exp(log_prob),
+                "token": token,
+                "token_str": word,
+                "sequence": word.join(BLANK.split(pattern)),
+            }
+            for word, token, log_prob in zip(
+                answers.words(0), answers.ids[0].tolist(), answers.log_probs[0].tolist(), strict=True
+            )
+        ]
+
+    def add_word(
+        self,
+        word: str,
+        embedding: np.ndarray,
+        *,
+        placement: Placement = "replace",
+        allow_prediction: bool = False,
+    ) -> int:
+        """Add a word with an embedding to the model and its tokenizer; returns its token id.
+
+        :param embedding: *Shape:* (dim,)
+        :param placement: ``replace`` makes the word one token; ``append`` puts the token behind its subwords.
+        """
+        given = WordEmbeddings([word], np.asarray(getattr(embedding, "embedding", embedding))[None])
+        return self.add_words(given, placement=placement, allow_prediction=allow_prediction).ids[word]
+
+    def add_words(
+        self, embeddings: WordEmbeddings, *, placement: Placement = "replace", allow_prediction: bool = False
+    ) -> Injection:
+        """:meth:`add_word` for many words at once; words that have a token already are skipped."""
+        done = inject(
+            self.model, self.tokenizer, embeddings, placement=placement, allow_prediction=allow_prediction
+        )
+        self.tokens = Tokens(self.tokenizer)  # without what was known of the old vocabulary
+        self.__dict__.pop("fingerprint", None)
+        return done
+
     def fill(self, queries: Sequence[Query], *, top_k: int = 100) -> Answers:
         """The ``top_k`` most probable fillers of each query's blank; none depends on the other queries."""
         if top_k < 1:
-            raise InputError(f"top_k must be at least 1, not {top_k}")
+            raise InputError(f"top_k must be at least 1, not {top_k}", code="settings")
         top_k = min(top_k, len(self.embeddings))
         ids = np.zeros((len(queries), top_k), dtype=np.int64)
         log_probs = np.zeros((len(queries), top_k), dtype=np.float32)
@@ -283,7 +352,8 @@ class LanguageModel:
         self, title: str, queries: Sequence[Query], answer: Callable[[list[int], Tensor], R]
     ) -> Iterator[tuple[list[int], R]]:
         """Batches of queries, and what ``answer`` makes of the logits at their blanks, float32 or float64."""
-        rows, mask = self._encode(queries), self.tokenizer.mask_token_id
+        self.require("masked")
+        rows, mask = input_rows(self, queries), self.tokenizer.mask_token_id
 
         def compute(batch: list[int], inputs: Tensor) -> R:
             blanks = torch.tensor([list(rows[row].ids).index(mask) for row in batch], device=self.device)
@@ -296,40 +366,20 @@ class LanguageModel:
                 yield batch, found
                 bar.advance(len(batch))
 
-    def _encode(self, queries: Sequence[Query]) -> list[InputRow]:
-        if not queries:
-            return []
-        rows, slash = [], self.tokens.behind_a_word("/")
-        encoded = self.tokens.encode_blanks([q.pattern for q in queries], [q.word for q in queries])
-        for query, (ids, start, end) in zip(queries, encoded, strict=True):
-            slot = 0
-            if query.vector is not None:
-                if not query.word:
-                    raise InputError(f"a vector needs a <W> to stand for; {query.pattern!r} has none")
-                if tuple(query.vector.shape) != (self.dim,):
-                    shape = (
-                        f"shape {tuple(query.vector.shape)}, but {self.name} takes vectors of size {self.dim}"
-                    )
-                    raise InputError(f"the vector for {query.word!r} has {shape}")
-                ids, slot = with_slot(ids, start, end, slash if query.slash else None)
-            if len(ids) > self.max_length:
-                most = f"{self.name} takes at most {self.max_length}"
-                raise InputError(f"{query.word!r} in {query.pattern!r} has {len(ids)} tokens; {most}")
-            rows.append(InputRow(ids, slot, query.vector))
-        return rows
-
 
 def _unpickled(precision: str, fingerprint: str, name: str, *about: Any) -> LanguageModel:
     torch.set_float32_matmul_precision(precision)
     lm = _loaded(name, *about)
     if lm.fingerprint != fingerprint:
-        raise InputError(f"{name} was changed in memory, where other processes cannot see it; save it first")
+        raise InputError(
+            f"{name} was changed in memory, where other processes cannot see it; save it first", code="model"
+        )
     return lm
 
 
 @lru_cache(maxsize=1)  # a process does many parts of the work with one model
-def _loaded(name: str, device: str, dtype: torch.dtype, kind: Kind) -> LanguageModel:
-    lm = LanguageModel.from_pretrained(name, device=device, kind=kind)
+def _loaded(name: str, device: str, dtype: torch.dtype) -> LanguageModel:
+    lm = LanguageModel.from_pretrained(name, device=device)
     lm.model.to(dtype)
     return lm
 
@@ -339,6 +389,8 @@ def _unpadded(inputs: Tensor) -> dict[str, Tensor]:
     return {"inputs_embeds": inputs, "attention_mask": mask}
 
 
-def _tensor(vector: np.ndarray | Tensor) -> Tensor:
-    # torch warns of vectors that are read-only, as those that Ray sends, hence the copy.
-    return (torch.tensor(vector) if isinstance(vector, np.ndarray) else vector.detach()).float().cpu()
+def _tensor(embedding: np.ndarray | Tensor) -> Tensor:
+    # torch warns of embeddings that are read-only, as those that Ray sends, hence the copy.
+    return (
+        (torch.tensor(embedding) if isinstance(embedding, np.ndarray) else embedding.detach()).float().cpu()
+    )

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rarewords._internal.files import read_json
 from rarewords.errors import InputError
-from rarewords.files import read_json
 
 REPORT = "teaching.json"
 _MODULES = "modules.json"  # what makes a folder one of sentence-transformers
@@ -61,14 +61,20 @@ def modules(folder: str | Path) -> list[Module]:
     file = Path(folder) / _MODULES
     found = read_json(file)
     if not isinstance(found, list) or not found or not all(isinstance(one, dict) for one in found):
-        raise InputError(f"{file} lists no modules; give a sentence-transformers folder")
+        raise InputError(f"{file} lists no modules; give a sentence-transformers folder", code="model-folder")
     result = []
     for one in found:
         path, kind = one.get("path", ""), one.get("type", "")
         if not isinstance(path, str) or not isinstance(kind, str):
-            raise InputError(f"{file} is damaged: path and type of a module must be text; download it again")
+            raise InputError(
+                f"{file} is damaged: path and type of a module must be text; download it again",
+                code="damaged",
+            )
         if "\0" in path or Path(path).is_absolute() or not _is_inside(Path(folder) / path, Path(folder)):
-            raise InputError(f"{file}: the path {path!r} leaves the model folder; do not use this model")
+            raise InputError(
+                f"{file}: the path {path!r} leaves the model folder; do not use this model",
+                code="model-folder",
+            )
         result.append(Module(Path(folder) / path, kind))
     return result
 
@@ -105,18 +111,24 @@ def read_report(folder: str | Path) -> dict[str, Any]:
 def _require(file: Path, values: Any, name: str, kind: type, default: Any = None) -> None:
     value = values.get(name, default) if isinstance(values, dict) else None
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise InputError(f"{file} is damaged ({name!r} is missing or wrong); teach the model again")
+        raise InputError(
+            f"{file} is damaged ({name!r} is missing or wrong); teach the model again", code="damaged"
+        )
 
 
 def _require_number(file: Path, name: str, value: Any, least: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise InputError(f"{file}: {name} cannot be {value!r:.40}; use the original file")
+        raise InputError(
+            f"{file}: {name} cannot be {value!r:.40}; use the original file", code="model-folder"
+        )
 
 
 def _read_object(file: Path) -> dict[str, Any]:
     found = read_json(file)
     if not isinstance(found, dict):
-        raise InputError(f"{file} is damaged: it holds no named values; use the original file")
+        raise InputError(
+            f"{file} is damaged: it holds no named values; use the original file", code="damaged"
+        )
     return found
 
 
@@ -135,12 +147,16 @@ def _check_entry(folder: Path, path: Path) -> None:
             home = folder.resolve()
             blobs = home.parents[1] / "blobs" if home.parent.name == "snapshots" else home
             if target.is_dir() or not (target.is_relative_to(home) or target.is_relative_to(blobs)):
-                raise InputError(f"{path} is a link to {target}; copy the model without links")
+                raise InputError(
+                    f"{path} is a link to {target}; copy the model without links", code="model-folder"
+                )
         mode = path.stat().st_mode
     except (OSError, RuntimeError) as error:
-        raise InputError(f"{path} cannot be read: {error}; copy the model without links") from None
+        raise InputError(
+            f"{path} cannot be read: {error}; copy the model without links", code="unreadable"
+        ) from None
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise InputError(f"{path} is not a regular file; remove it")
+        raise InputError(f"{path} is not a regular file; remove it", code="unreadable")
 
 
 def _is_inside(path: Path, folder: Path) -> bool:

@@ -10,82 +10,89 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from filelock import FileLock
-from platformdirs import user_cache_path
 
+from rarewords._internal.files import file_digest, read_json, whole_folder, writing
 from rarewords.errors import InputError
-from rarewords.files import file_digest, read_json, whole_folder, writing
 from rarewords.model_folder import check_folder, is_sentence_transformer, transformer_folder
-from rarewords.tokens import Tokens
 
 if TYPE_CHECKING:
     import torch
 
 DEFAULT_MODEL = "default"
 BUNDLED_NAME = "gte-mlm"
+# Files of a model on the hub that are not needed: the same weights for other frameworks.
+_OTHER_FRAMEWORKS = (
+    "*.onnx",
+    "*.h5",
+    "*.msgpack",
+    "*.ot",
+    "*.tflite",
+    "*.gguf",
+    "onnx/*",
+    "openvino/*",
+    "coreml/*",
+)
+_OTHER_WEIGHTS = (*_OTHER_FRAMEWORKS, "*.bin", "*.pt", "*.pth")
+_SECONDS_FOR_THE_HUB = 10.0
 
 Kind = Literal["masked", "encoder", "causal"]
-_KINDS = {"masked": "a masked LM", "encoder": "an encoder without a masked-LM head", "causal": "a causal LM"}
+KIND_TITLES = {"masked": "a masked LM", "encoder": "an encoder", "causal": "a causal LM"}
 
 
 def model_kind(name: str | Path = DEFAULT_MODEL) -> Kind:
     """What a model is, by its folder and its config; a sentence-transformers folder is an encoder."""
     from transformers import AutoConfig
 
+    folder = model_folder(name)
+    if is_sentence_transformer(folder):
+        return "encoder"
     with _loading(f"the model {name}"):
-        source = _source(name)
-        if is_sentence_transformer(name):
-            return "encoder"
-        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     architecture = (config.architectures or [""])[0]
     if architecture.endswith(("ForCausalLM", "LMHeadModel")):
         return "causal"
-    if not architecture.endswith("Model") or config.is_encoder_decoder:
-        return "masked"
-    if not Path(name).is_dir():
-        raise InputError(f"{name} is an encoder; download it first: hf download {name} --local-dir FOLDER")
-    return "encoder"
+    return "encoder" if architecture.endswith("Model") and not config.is_encoder_decoder else "masked"
 
 
-def load_pretrained(name: str | Path = DEFAULT_MODEL, kind: Kind = "masked") -> tuple[Any, Any]:
+def load_pretrained(name: str | Path = DEFAULT_MODEL) -> tuple[Any, Any]:
     """The Hugging Face model (on the CPU, numbers as stored) and the tokenizer for a name."""
     from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # weights load in a moment; a bar per load only clutters stderr
-    found = model_kind(name)
-    if found != kind:
-        raise InputError(f"{name} is {_KINDS[found]}, but this needs {_KINDS[kind]}; only `teach` takes it")
-    loader = {"encoder": AutoModel, "causal": AutoModelForCausalLM}
+    folder, kind = transformer_folder(model_folder(name)), model_kind(name)
+    loader = {"encoder": AutoModel, "causal": AutoModelForCausalLM, "masked": AutoModelForMaskedLM}[kind]
     with _loading(f"the model {name}"):
-        source = _source(name)
-        model, report = loader.get(kind, AutoModelForMaskedLM).from_pretrained(
-            source, trust_remote_code=False, output_loading_info=True
-        )
-        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+        model, report = loader.from_pretrained(folder, trust_remote_code=False, output_loading_info=True)
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         tokenizer("a")  # a damaged config may show only now
     missing = sorted(set(report["missing_keys"]))
-    if kind == "encoder" and all(key.startswith("pooler.") for key in missing):
-        model.pooler, missing = (None if missing else model.pooler), []  # random weights would be saved
+    if kind == "encoder" and missing and all(key.startswith("pooler.") for key in missing):
+        model.pooler, missing = None, []  # random weights would be saved
     if missing:
-        problem = f"lacks weights of {_KINDS[kind]} ({missing[0]} and {len(missing) - 1} more)"
-        raise InputError(f"{name} {problem}; if it was saved without its head, use the original model")
+        problem = f"lacks weights of {KIND_TITLES[kind]} ({missing[0]} and {len(missing) - 1} more)"
+        raise InputError(
+            f"{name} {problem}; if it was saved without its head, use the original model", code="model-kind"
+        )
     return model, tokenizer
 
 
-def load_tokens(name: str | Path = DEFAULT_MODEL) -> Tokens:
-    """The tokenizer of a model, without loading its weights."""
+def load_tokenizer(name: str | Path = DEFAULT_MODEL) -> Any:
+    """The tokenizer of a model, without its weights."""
     from transformers import AutoTokenizer
 
     with _loading(f"the tokenizer of {name}"):
-        tokenizer = AutoTokenizer.from_pretrained(_source(name), trust_remote_code=False)
+        folder = transformer_folder(model_folder(name))
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         tokenizer("a")
-        return Tokens(tokenizer)
+        return tokenizer
 
 
 def choose_device(device: str = "auto") -> torch.device:
@@ -100,10 +107,12 @@ def choose_device(device: str = "auto") -> torch.device:
     except RuntimeError:
         chosen = torch.device("meta")
     if chosen.type not in ("cuda", "mps", "cpu"):
-        raise InputError(f"unknown device {device!r}; use auto, cuda, cuda:N, mps or cpu")
+        raise InputError(f"unknown device {device!r}; use auto, cuda, cuda:N, mps or cpu", code="device")
     there = {"cuda": torch.cuda.device_count() if cuda else 0, "mps": int(mps), "cpu": 1}
     if (chosen.index or 0) >= there[chosen.type]:
-        raise InputError(f"this machine has no device {device} that PyTorch can use; use --device cpu")
+        raise InputError(
+            f"this machine has no device {device} that PyTorch can use; use --device cpu", code="device"
+        )
     return chosen
 
 
@@ -116,7 +125,9 @@ def shown_name(model: str | Path) -> str:
 
 def cache_folder() -> Path:
     """Where rarewords keeps what it can make again; set ``RAREWORDS_CACHE`` to move it."""
-    return Path(os.environ.get("RAREWORDS_CACHE") or user_cache_path("rarewords"))
+    from huggingface_hub.constants import HF_HOME
+
+    return Path(os.environ.get("RAREWORDS_CACHE") or Path(HF_HOME) / "rarewords")
 
 
 def bundled_model() -> Path:
@@ -148,47 +159,55 @@ def load_packed(path: Path) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def _source(name: str | Path) -> str:
+def model_folder(name: str | Path) -> Path:
+    """The folder of a model, checked: the bundled one, a local folder, or a download from the hub."""
     source = str(bundled_model()) if str(name) == DEFAULT_MODEL else str(name)
     path = Path(source)
     if path.is_file():
-        raise InputError(f"{source} is a file; give the model's folder")
+        raise InputError(f"{source} is a file; give the model's folder", code="model-not-found")
     looks_local = path.is_absolute() or source.startswith((".", "~")) or source.count("/") > 1
     if looks_local and not path.is_dir():
-        raise InputError(f"the model folder {source} does not exist")
-    if not path.is_dir():
-        return _reachable(source)
+        raise InputError(f"the model folder {source} does not exist", code="model-not-found")
+    path = path if path.is_dir() else _downloaded(source)
     check_folder(path)
-    path = transformer_folder(path)
-    if not (path / "config.json").is_file():
-        raise InputError(f"{path} has no config.json, so it is not a Hugging Face model folder")
-    return str(path)
+    if not (transformer_folder(path) / "config.json").is_file():
+        raise InputError(
+            f"{path} has no config.json, so it is not a Hugging Face model folder", code="model-not-found"
+        )
+    return path
 
 
-def _reachable(name: str) -> str:
-    """A hub name that can be loaded; without a connection, the folder of that model in the hub's cache.
+@cache
+def _downloaded(name: str) -> Path:
+    """A model of the hub in the hub's cache, which is enough where there is no connection.
 
-    One request tells; the libraries underneath would retry for half a minute.
+    One request tells whether there is such a model; the libraries underneath would retry for half a minute.
     """
-    from huggingface_hub import HfApi, try_to_load_from_cache
-    from huggingface_hub.errors import GatedRepoError, HFValidationError
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+    )
 
     try:
-        if HfApi().file_exists(name, "config.json"):
-            return name
+        files = HfApi().model_info(name, timeout=_SECONDS_FOR_THE_HUB).siblings or ()
+        safe = any(file.rfilename.endswith(".safetensors") for file in files)
+        unused = _OTHER_WEIGHTS if safe else _OTHER_FRAMEWORKS
+        return Path(snapshot_download(name, ignore_patterns=list(unused)))
     except GatedRepoError:
-        return name  # loading it says how to get access
-    except HFValidationError:
-        pass
+        problem = f"the model {name} is gated; accept its conditions on the hub and log in (hf auth login)"
+    except (HFValidationError, RepositoryNotFoundError):
+        problem = f"the model {name} is neither a folder nor on the hub; check the spelling, or log in"
     except Exception as error:  # its class depends on the version of huggingface_hub
-        cached = try_to_load_from_cache(name, "config.json")
-        if isinstance(cached, str):
-            return str(Path(cached).parent)
-        raise InputError(
+        with suppress(LocalEntryNotFoundError):
+            return Path(snapshot_download(name, local_files_only=True))
+        problem = (
             f"the model {name} is neither a folder nor in the hub's cache, and the hub cannot be reached "
             f"({error}); check the spelling and the connection, or give a folder"
-        ) from None
-    raise InputError(f"the model {name} is neither a folder nor on the hub; check the spelling, or log in")
+        )
+    raise InputError(problem, code="model-not-found")
 
 
 def _unpack(packed: Path, target: Path, expected: Mapping[str, str]) -> None:
@@ -200,7 +219,9 @@ def _unpack(packed: Path, target: Path, expected: Mapping[str, str]) -> None:
         for name in expected.keys() - {"model.safetensors"}:
             shutil.copyfile(packed / name, folder / name)
         if damaged := _damaged(folder, expected):
-            raise InputError(f"the bundled model is damaged ({damaged}); install rarewords again")
+            raise InputError(
+                f"the bundled model is damaged ({damaged}); install rarewords again", code="damaged"
+            )
 
 
 def _damaged(folder: Path, expected: Mapping[str, str]) -> str | None:
@@ -223,4 +244,4 @@ def _loading(what: str) -> Iterator[None]:
         raise
     except Exception as error:
         reason = str(error).strip().split("\n")[0] or type(error).__name__
-        raise InputError(f"{what} cannot be loaded: {reason}") from error
+        raise InputError(f"{what} cannot be loaded: {reason}", code="model") from error

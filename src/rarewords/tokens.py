@@ -1,16 +1,17 @@
 """How a tokenizer splits words in running text, whatever marks it uses.
 
 WordPiece writes ``ku ##m ##qua ##t``, byte-level BPE ``Ġk um qu at``, Unigram ``▁ku mqu at``. Nothing here
-knows these marks: a word's pieces are the tokens that cover its characters, found by their offsets.
+knows these marks: a word's subwords are the tokens that cover its characters, found by their offsets.
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from rarewords.errors import InputError
 
+Placement = Literal["append", "replace"]
 WORD_SLOT = "<W>"
 BLANK = re.compile(r"(?<![\w_])_(?![\w_])")
 _BEFORE = "a "
@@ -24,10 +25,10 @@ def is_pattern(text: str) -> bool:
 def with_slot(
     ids: tuple[int, ...], start: int, end: int, slash: tuple[int, ...] | None = None
 ) -> tuple[tuple[int, ...], int]:
-    """Make room for one vector in place of a word's pieces, or behind them and a slash; and where it is.
+    """Make room for one embedding in place of a word's subwords, or behind them and a slash; and where it is.
 
     ``(CLS, ku, ##m, is, MASK), 1, 3 -> (CLS, slot, is, MASK), 1``, with slash
-    ``(CLS, ku, ##m, /, slot, is, MASK), 4``. The slot holds the last piece until a vector replaces it.
+    ``(CLS, ku, ##m, /, slot, is, MASK), 4``. The slot holds the last subword until an embedding replaces it.
     """
     slot = ids[end - 1 : end]
     shown = slot if slash is None else ids[start:end] + slash + slot
@@ -40,7 +41,7 @@ def with_capital(word: str) -> str:
 
 
 class Tokens:
-    """The pieces of words under a Hugging Face tokenizer.
+    """The subwords of words under a Hugging Face tokenizer.
 
     :param tokenizer: a fast tokenizer (one that reports offsets).
     """
@@ -48,10 +49,11 @@ class Tokens:
     def __init__(self, tokenizer: Any) -> None:
         if not getattr(tokenizer, "is_fast", False):
             name = type(tokenizer).__name__
-            raise InputError(f"{name} cannot report offsets; save it as a fast tokenizer (tokenizer.json)")
+            raise InputError(
+                f"{name} cannot report offsets; save it as a fast tokenizer (tokenizer.json)",
+                code="tokenizer",
+            )
         self.tokenizer = tokenizer
-        self.taught: frozenset[str] = frozenset()
-        """Words that a folder was taught, if this is its tokenizer as it was before."""
 
     @cached_property
     def lower_case(self) -> bool:
@@ -83,23 +85,26 @@ class Tokens:
     def mask_token(self) -> str:
         """The mask token as text."""
         if self.tokenizer.mask_token is None:
-            raise InputError("the tokenizer has no mask token, so blanks cannot be filled; use a masked LM")
+            raise InputError(
+                "the tokenizer has no mask token, so blanks cannot be filled; use a masked LM",
+                code="tokenizer",
+            )
         return str(self.tokenizer.mask_token)
 
-    def pieces(self, word: str) -> list[int]:
-        """The ids of a word's pieces in running text, that is, after a space.
+    def subwords(self, word: str) -> list[int]:
+        """The ids of a word's subwords in running text, that is, after a space.
 
-        >>> tokens.piece_strings(tokens.pieces("kumquat"))  # doctest: +SKIP
+        >>> tokens.subword_strings(tokens.subwords("kumquat"))  # doctest: +SKIP
         ['ku', '##m', '##qua', '##t']
         """
-        return self.pieces_of([word])[0]
+        return self.subwords_of([word])[0]
 
-    def pieces_of(self, words: Sequence[str]) -> list[list[int]]:
-        """:meth:`pieces` for many words at once."""
-        return [[token for token, _, _ in one] for one in self.located_pieces(words)]
+    def subwords_of(self, words: Sequence[str]) -> list[list[int]]:
+        """:meth:`subwords` for many words at once."""
+        return [[token for token, _, _ in one] for one in self.located_subwords(words)]
 
-    def located_pieces(self, words: Sequence[str]) -> list[list[tuple[int, int, int]]]:
-        """The pieces of each word and the letters each covers: ``skiers -> (skier, 0, 5), (##s, 5, 6)``."""
+    def located_subwords(self, words: Sequence[str]) -> list[list[tuple[int, int, int]]]:
+        """The subwords of each word and the letters each covers: ``skiers -> (skier, 0, 5), (##s, 5, 6)``."""
         backend = self.tokenizer.backend_tokenizer  # three times as fast as through transformers
         if backend.truncation or backend.padding:  # a change disturbs other threads that use the tokenizer
             backend.no_truncation()
@@ -116,12 +121,12 @@ class Tokens:
             for one in encoded
         ]
 
-    def piece_strings(self, ids: Iterable[int]) -> list[str]:
+    def subword_strings(self, ids: Iterable[int]) -> list[str]:
         """Token ids as the vocabulary spells them, marks included."""
         return [str(token) for token in self.tokenizer.convert_ids_to_tokens(list(ids))]
 
     def has_unknown(self, ids: Iterable[int]) -> bool:
-        """Whether any of the pieces is the unknown token."""
+        """Whether any of the subwords is the unknown token."""
         unknown = self.tokenizer.unk_token_id
         return unknown is not None and unknown in ids
 
@@ -132,18 +137,18 @@ class Tokens:
         decode, ids = self.tokenizer.backend_tokenizer.decode, list(ids)
         return [
             name if name.startswith("##") else decode([token], skip_special_tokens=False).strip()
-            for token, name in zip(ids, self.piece_strings(ids), strict=True)
+            for token, name in zip(ids, self.subword_strings(ids), strict=True)
         ]
 
     @cached_property
     def whole_words(self) -> dict[str, int]:
-        """Vocabulary entries that are whole words: letters only, one piece in running text."""
-        return self._one_piece(str.isalpha)
+        """Vocabulary entries that are whole words: letters only, one subword in running text."""
+        return self._one_subword(str.isalpha)
 
     @cached_property
     def marks_and_numbers(self) -> dict[str, int]:
-        """Vocabulary entries of one piece in running text that are not letters alone: ``,`` ``20th``"""
-        return self._one_piece(lambda text: text.split() == [text] and not text.isalpha())
+        """Vocabulary entries of one subword in running text that are not letters alone: ``,`` ``20th``"""
+        return self._one_subword(lambda text: text.split() == [text] and not text.isalpha())
 
     def encode_blanks(
         self, patterns: Sequence[str], words: Sequence[str]
@@ -153,7 +158,7 @@ class Tokens:
         A pattern has one ``_`` for the blank and at most one ``<W>`` for the keyword:
         ``"a <W> is a kind of _ ."``. A pattern without ``<W>`` goes with an empty word.
 
-        :return: token ids with one mask, and where the word's pieces start and end in them.
+        :return: token ids with one mask, and where the word's subwords start and end in them.
         """
         filled = list(map(self._fill_slots, patterns, words))
         encoded = self.tokenizer([text for text, _, _ in filled], return_offsets_mapping=True)
@@ -162,7 +167,7 @@ class Tokens:
         result = []
         for ids, offsets, (text, start, end) in rows:
             if ids.count(mask) != 1:
-                raise InputError(f"expected one blank in {text!r}, found {ids.count(mask)}")
+                raise InputError(f"expected one blank in {text!r}, found {ids.count(mask)}", code="pattern")
             first = start - 1 if start and text[start - 1] == " " else start
             blank = ids.index(mask)
             inside = [
@@ -171,29 +176,34 @@ class Tokens:
                 if right > left and right > first and left < end and place != blank
             ]
             if not inside and end > start:
-                raise InputError(f"the tokenizer drops the word {text[start:end]!r}; use another word")
+                raise InputError(
+                    f"the tokenizer drops the word {text[start:end]!r}; use another word", code="pattern"
+                )
             result.append((tuple(ids), inside[0], inside[-1] + 1) if inside else (tuple(ids), 0, 0))
         return result
 
     def _fill_slots(self, pattern: str, word: str) -> tuple[str, int, int]:
         """A pattern with its mask and its word, and where the word starts and ends."""
         if pattern.count(WORD_SLOT) > 1 or len(BLANK.findall(pattern)) != 1:
-            raise InputError(f"a pattern needs one _ that stands alone, at most one {WORD_SLOT}: {pattern!r}")
+            raise InputError(
+                f"a pattern needs one _ that stands alone, at most one {WORD_SLOT}: {pattern!r}",
+                code="pattern",
+            )
         if (WORD_SLOT in pattern) != bool(word.strip()) or word.isspace():
             reason = "its keyword is empty" if WORD_SLOT in pattern else f"it has no {WORD_SLOT} for {word!r}"
-            raise InputError(f"the pattern {pattern!r} cannot be used: {reason}")
+            raise InputError(f"the pattern {pattern!r} cannot be used: {reason}", code="pattern")
         masked = BLANK.sub(lambda _: self.mask_token, pattern)
         start = masked.index(WORD_SLOT) if word else 0
         return masked.replace(WORD_SLOT, word), start, start + len(word)
 
-    def _one_piece(self, accept: Callable[[str], bool]) -> dict[str, int]:
+    def _one_subword(self, accept: Callable[[str], bool]) -> dict[str, int]:
         """The accepted vocabulary entries that running text splits no further."""
         special = set(self.tokenizer.all_special_ids)
         candidates = [token for token in sorted(self.tokenizer.get_vocab().values()) if token not in special]
         texts = zip(self.text_of(candidates), candidates, strict=True)
         accepted = [(text, token) for text, token in texts if accept(text)]
-        pieces = self.pieces_of([text for text, _ in accepted])
-        return {text: token for (text, token), one in zip(accepted, pieces, strict=True) if one == [token]}
+        subwords = self.subwords_of([text for text, _ in accepted])
+        return {text: token for (text, token), one in zip(accepted, subwords, strict=True) if one == [token]}
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
         return [list(ids) for ids in self.tokenizer(texts, add_special_tokens=False)["input_ids"]]

@@ -26,11 +26,11 @@ def bundled(device="cpu"):
     return _load(DEFAULT_MODEL, device=device)
 
 
-def loaded(name=DEFAULT_MODEL, *, device="auto", kind="masked"):
-    """``LanguageModel.from_pretrained``, but the bundled model is loaded once."""
-    if (str(name), kind, os.environ.get("RAREWORDS_CACHE")) == (DEFAULT_MODEL, "masked", _CACHE):
-        return bundled(str(choose_device(device)))
-    return _load(name, device=device, kind=kind)
+def loaded(name=DEFAULT_MODEL, *, device="auto"):
+    """``LanguageModel.from_pretrained``, but a copy of the bundled model, which is loaded once."""
+    if (str(name), os.environ.get("RAREWORDS_CACHE")) == (DEFAULT_MODEL, _CACHE):
+        return bundled(str(choose_device(device))).copy()  # teaching changes it
+    return _load(name, device=device)
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ def rarewords(*arguments, code=0, program=main):
     return Done(out.getvalue(), err.getvalue())
 
 
-def refused(*arguments, program=main):
-    """Run a command that must be refused: exit code 2, one line on stderr. Returns that line."""
-    lines = [
-        line for line in rarewords(*arguments, code=2, program=program).stderr.splitlines() if line.strip()
-    ]
+def refused(code, *arguments, program=main):
+    """Run a command that must be refused: exit code 2, one line that ends in the error's code. Returns it."""
+    said = rarewords(*arguments, code=2, program=program).stderr
+    lines = [line for line in said.splitlines() if line.strip()]
     assert len(lines) == 1, lines
+    assert lines[0].endswith(f"[{code}]"), lines[0]
     return lines[0]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rarewords.vectors import WordVectors
+from rarewords.embeddings import WordEmbeddings
 from tests.cli.run import rarewords, refused
 
 
@@ -15,14 +15,14 @@ def words(tmp_path):
     return path
 
 
-def test_vectors_and_refused_words(words, tmp_path):
+def test_embeddings_and_skipped_words(words, tmp_path):
     out = tmp_path / "v.safetensors"
     done = rarewords("ota", "--words", words, "--out", out, "--method", "avg", "--device", "cpu")
-    vectors = WordVectors.load(out)
-    assert list(vectors.words) == ["kumquat", "red panda"]
-    assert vectors.settings["method"] == "avg"
-    assert "2 vectors, 1 words refused" in done.stdout
-    assert "lime: is already one piece" in done.stderr
+    embeddings = WordEmbeddings.load(out)
+    assert list(embeddings.words) == ["kumquat", "red panda"]
+    assert embeddings.settings["method"] == "avg"
+    assert "2 embeddings, 1 words skipped" in done.stdout
+    assert "lime: is already one subword" in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["v.safetensors", "words.txt"]
 
 
@@ -32,8 +32,8 @@ def test_options_reach_the_settings_and_json_is_json(words, tmp_path):
     options = ["--preset", "paper", "--settings", file, "--steps", 2]
     done = rarewords("ota", "--words", words, "--out", out, *options, "--keep-single", "--json")
     result = json.loads(done.stdout)
-    assert (result["words"], result["refused"]) == (3, {})
-    assert WordVectors.load(out).settings["ota"] == {
+    assert (result["words"], result["skipped"]) == (3, {})
+    assert WordEmbeddings.load(out).settings["ota"] == {
         "frame": "masked",
         "start": "mean",
         "layers": [0, 1, 2],
@@ -48,37 +48,37 @@ def test_options_reach_the_settings_and_json_is_json(words, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "part"),
+    ("options", "code"),
     [
-        (["--preset", "slow"], "preset must be one of fast, paper"),
-        (["--method", "best"], "method must be one of ota, first"),
-        (["--steps", "0"], "--steps"),
-        (["--method", "avg", "--steps", "3"], "--steps has no effect with --method avg"),
-        (["--method", "first", "--preset", "fast"], "--preset has no effect with --method first"),
+        (["--preset", "slow"], "settings"),
+        (["--method", "best"], "settings"),
+        (["--method", "avg", "--steps", "3"], "usage"),
+        (["--method", "first", "--preset", "fast"], "usage"),
+        (["--set", "steps"], "settings"),
     ],
 )
-def test_mistakes_are_one_line(words, tmp_path, options, part):
-    assert part in refused("ota", "--words", words, "--out", tmp_path / "v.safetensors", *options)
+def test_mistakes_are_one_line_and_leave_nothing(words, tmp_path, options, code):
+    refused(code, "ota", "--words", words, "--out", tmp_path / "v.safetensors", *options)
     assert [path.name for path in tmp_path.iterdir()] == ["words.txt"]
 
 
+def test_an_option_without_effect_is_named(words, tmp_path):
+    said = refused("usage", "ota", "--words", words, "--out", tmp_path / "v", "--method", "avg", "--steps", 3)
+    assert "--steps has no effect with --method avg" in said
+
+
 @pytest.mark.parametrize(
-    ("text", "part"),
-    [
-        ("speed = 3", "unknown setting 'speed'"),
-        ("frame = 'round'", "frame must be one of static"),
-        ("layers = [13]", "12 layers, so there is no layer 13"),
-    ],
+    ("text", "code"), [("speed = 3", "settings"), ("frame = 'round'", "settings"), ("layers = [13]", "ota")]
 )
-def test_mistakes_in_the_settings_file_are_one_line(words, tmp_path, text, part):
+def test_mistakes_in_the_settings_file_are_one_line(words, tmp_path, text, code):
     file = tmp_path / "ota.toml"
     file.write_text(text)
-    assert part in refused("ota", "--words", words, "--out", tmp_path / "v", "--settings", file)
+    refused(code, "ota", "--words", words, "--out", tmp_path / "v", "--settings", file)
 
 
 def test_a_file_without_words_to_approximate_is_refused(tmp_path):
     (tmp_path / "known.txt").write_text("lime\n")
-    said = refused("ota", "--words", tmp_path / "known.txt", "--out", tmp_path / "v")
-    assert "none of the 1 words could be given a vector; 'lime': is already one piece" in said
+    said = refused("nothing-to-teach", "ota", "--words", tmp_path / "known.txt", "--out", tmp_path / "v")
+    assert "none of the 1 words could be given an embedding; 'lime': is already one subword" in said
     (tmp_path / "none.txt").write_text("\n\n")
-    assert "holds no words" in refused("ota", "--words", tmp_path / "none.txt", "--out", tmp_path / "v")
+    refused("no-text", "ota", "--words", tmp_path / "none.txt", "--out", tmp_path / "v")

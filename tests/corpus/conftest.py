@@ -23,12 +23,12 @@ def text_file(wikipedia, tmp_path):
     return path
 
 
-def digests(store):
-    """Checksums of all files of a store."""
-    folder = Path(store)
+def digests(corpus):
+    """Checksums of all files of a corpus."""
+    folder = Path(corpus)
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.iterdir())}
 
 
-def tables(store):
-    """Checksums of the Arrow files of a store; ``store.json`` also says in which files the text was."""
-    return {name: digest for name, digest in digests(store).items() if name.endswith(".arrow")}
+def tables(corpus):
+    """Checksums of the Arrow files of a corpus; ``corpus.json`` also holds digests of the files with the text."""
+    return {name: digest for name, digest in digests(corpus).items() if name.endswith(".arrow")}

@@ -1,4 +1,4 @@
-"""Stores: right, the same bytes whatever the way, and never half done."""
+"""Building corpora: correct, the same bytes however the text is split, and never half finished."""
 
 import gzip
 import json
@@ -13,15 +13,15 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from rarewords import progress
+from rarewords._internal import progress
+from rarewords._internal.engine import LocalEngine
 from rarewords.corpus import merge, sources
 from rarewords.corpus.build import build
+from rarewords.corpus.corpus import Corpus
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.corpus.store import Store
-from rarewords.engine import LocalEngine
-from rarewords.errors import InputError
 from tests.corpus import reference
 from tests.corpus.conftest import digests, tables
+from tests.errors import refused_with
 
 SMALL = CorpusSettings(contexts=50, window=5, seed=3)
 
@@ -33,52 +33,53 @@ def many_shards(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def reference_store(wikipedia, tmp_path_factory):
-    """A store of the test text from one process."""
+def reference_corpus(wikipedia, tmp_path_factory):
+    """A corpus of the test text from one process."""
     folder = tmp_path_factory.mktemp("reference")
     (folder / "all.txt").write_text(wikipedia, "utf-8")
-    return build([folder / "all.txt"], folder / "store", SMALL, workers=1)
+    return build([folder / "all.txt"], folder / "corpus", SMALL, workers=1)
 
 
 def test_agrees_with_the_slow_implementation(wikipedia, tmp_path):
     text = wikipedia[:120_000]
     (tmp_path / "text.txt").write_text(text, "utf-8")
     settings = CorpusSettings(contexts=20, window=4, seed=7)
-    store = build([tmp_path / "text.txt"], tmp_path / "store", settings, workers=1)
+    corpus = build([tmp_path / "text.txt"], tmp_path / "corpus", settings, workers=1)
     counts, contexts = reference.corpus(text, settings.window)
-    assert dict(zip(*(store.words[name].to_pylist() for name in ("word", "count")), strict=True)) == dict(
+    assert dict(zip(*(corpus.words[name].to_pylist() for name in ("word", "count")), strict=True)) == dict(
         counts
     )
     kept = {word for word in counts if all("a" <= c <= "z" or c in ".-" for c in word) and len(word) <= 64}
-    words, numbers = store.counts()
+    words, numbers = corpus.counts()
     assert set(words) == kept
     assert numbers.tolist() == sorted((counts[word] for word in kept), reverse=True)
     assert max(len(found) for found in contexts.values()) > settings.contexts
     for word in sorted(kept)[::7] + [word for word, _ in counts.most_common(30) if word in kept]:
-        found = [reference.around(c.sentence, c.start, settings.window) for c in store.contexts(word)]
+        found = [reference.around(c.sentence, c.start, settings.window) for c in corpus.contexts(word)]
         ordered = sorted(contexts[word], key=lambda c: reference.context_hash(c, settings.seed))
         assert found == ordered[: settings.contexts], word
 
 
-def test_contexts_contain_their_word_and_counts_add_up(reference_store):
-    store = reference_store
-    assert sum(store.words["count"].to_pylist()) == store.totals.words
-    words, counts = store.counts(min_count=3)
+def test_contexts_contain_their_word_and_counts_add_up(reference_corpus):
+    corpus = reference_corpus
+    assert sum(corpus.words["count"].to_pylist()) == corpus.totals.words
+    words, counts = corpus.counts(min_count=3)
     assert counts.min() == 3
     for word, count in list(zip(words, counts.tolist(), strict=True))[::50]:
-        contexts = store.contexts(word)
+        contexts = corpus.contexts(word)
         assert 1 <= len(contexts) <= min(count, SMALL.contexts)
         assert len({reference.around(c.sentence, c.start, SMALL.window) for c in contexts}) == len(contexts)
         assert all(c.sentence[c.start : c.end].lower() == word for c in contexts)
-        assert store.contexts(word, 3) == contexts[:3]
+        assert corpus.contexts(word, 3) == contexts[:3]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("many_shards")
-def test_same_bytes_from_any_split_and_any_number_of_workers(reference_store, wikipedia, tmp_path):
+def test_same_bytes_from_any_split_and_any_number_of_workers(reference_corpus, wikipedia, tmp_path):
     lines = wikipedia.splitlines(keepends=True)
     (tmp_path / "one.txt").write_text(wikipedia, "utf-8")
     one = build([tmp_path / "one.txt"], tmp_path / "one", SMALL, workers=1)
-    assert digests(one.path) == digests(reference_store.path)
+    assert digests(one.path) == digests(reference_corpus.path)
     folder = tmp_path / "files"
     folder.mkdir()
     # Other files in another order, in several formats.
@@ -88,13 +89,13 @@ def test_same_bytes_from_any_split_and_any_number_of_workers(reference_store, wi
     (folder / "c.txt.gz").write_bytes(gzip.compress("".join(thirds[1]).encode()))
     (folder / "empty.txt").touch()
     two = build([folder], tmp_path / "two", SMALL, workers=2)
-    assert tables(two.path) == tables(reference_store.path)
-    assert (two.totals, two.key) == (reference_store.totals, reference_store.key)
+    assert tables(two.path) == tables(reference_corpus.path)
+    assert (two.totals, two.key) == (reference_corpus.totals, reference_corpus.key)
 
 
 @pytest.fixture
 def halves(wikipedia, tmp_path):
-    """The text in two files, and a store of each."""
+    """The text in two files."""
     lines = wikipedia.splitlines(keepends=True)
     for name, some in (("a", lines[:600]), ("b", lines[600:])):
         (tmp_path / f"{name}.txt").write_text("".join(some), "utf-8")
@@ -108,14 +109,14 @@ def test_a_small_text_starts_no_processes(tmp_path, monkeypatch):
     monkeypatch.setattr(LocalEngine, "_started", refuse)
     for name in "ab":
         (tmp_path / f"{name}.txt").write_text(f"The {name} is small.\n", "utf-8")
-    assert build([tmp_path], tmp_path / "store", SMALL).count("small") == 2
+    assert build([tmp_path], tmp_path / "corpus", SMALL).count("small") == 2
     with pytest.raises(AssertionError, match="started"):
         build([tmp_path], tmp_path / "again", SMALL, workers=2)
 
 
-def test_the_split_of_the_text_does_not_matter(reference_store, halves, monkeypatch):
+def test_the_split_of_the_text_does_not_matter(reference_corpus, halves, monkeypatch):
     both = build([halves / "b.txt", halves / "a.txt"], halves / "both", SMALL, workers=1)
-    assert tables(both.path) == tables(reference_store.path)
+    assert tables(both.path) == tables(reference_corpus.path)
     # With ranges so small that each step of the merge has many.
     for name, size in (("CONTEXTS_AT_ONCE", 9000), ("SENTENCES_AT_ONCE", 1000), ("BLOCKS_AT_ONCE", 16)):
         monkeypatch.setattr(merge, name, size)
@@ -124,17 +125,17 @@ def test_the_split_of_the_text_does_not_matter(reference_store, halves, monkeypa
     assert sorted(path.name for path in halves.iterdir()) == ["a.txt", "b.txt", "both", "ranges"]
 
 
-def test_record_batches_do_not_depend_on_the_ranges(reference_store, halves, monkeypatch):
+def test_record_batches_do_not_depend_on_the_ranges(reference_corpus, halves, monkeypatch):
     small = {name: (rows >> 13, types) for name, (rows, types) in merge._TABLES.items()}
     monkeypatch.setattr(merge, "_TABLES", {**small, "sentences.arrow": (100, small["sentences.arrow"][1])})
     one = build([halves / "a.txt", halves / "b.txt"], halves / "one", SMALL, workers=1)
     monkeypatch.setattr(merge, "CONTEXTS_AT_ONCE", 9000)
     monkeypatch.setattr(merge, "BLOCKS_AT_ONCE", 16)
     two = build([halves / "b.txt", halves / "a.txt"], halves / "two", SMALL, workers=1)
-    assert digests(one.path) == digests(two.path) != digests(reference_store.path)
+    assert digests(one.path) == digests(two.path) != digests(reference_corpus.path)
     for word in ("the", "zero", "informal"):
-        assert two.contexts(word) == reference_store.contexts(word)
-    assert two.counts()[0] == reference_store.counts()[0]
+        assert two.contexts(word) == reference_corpus.contexts(word)
+    assert two.counts()[0] == reference_corpus.counts()[0]
 
 
 def test_a_text_counts_once_however_often_it_is_given(halves, capsys):
@@ -142,43 +143,43 @@ def test_a_text_counts_once_however_often_it_is_given(halves, capsys):
     progress.enable()
     try:
         files = [halves / name for name in ("a.txt", "copy.txt", "b.txt", "a.txt")]
-        store = build(files, halves / "all", SMALL, workers=1)
+        corpus = build(files, halves / "all", SMALL, workers=1)
         assert capsys.readouterr().err.count("copy.txt: its text has already been read") == 1
     finally:
         progress.enable(False)
     once = build([halves / "b.txt", halves / "a.txt"], halves / "once", SMALL, workers=1)
-    assert digests(store.path) == digests(once.path)
+    assert digests(corpus.path) == digests(once.path)
     assert not list(halves.glob(".*"))
 
 
-def test_a_text_without_contexts_beside_one_with(tmp_path):
+def test_a_text_without_contexts_and_one_with(tmp_path):
     (tmp_path / "a.txt").write_text("Ελλάδα 1945.\n", "utf-8")
     (tmp_path / "b.txt").write_text("Some words.\n", "utf-8")
-    store = build([tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "both", workers=1)
-    assert (store.count("ελλάδα"), store.counts()[0]) == (1, ["some", "words"])
+    corpus = build([tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "both", workers=1)
+    assert (corpus.count("ελλάδα"), corpus.counts()[0]) == (1, ["some", "words"])
 
 
-def test_min_count_and_seed_and_window(wikipedia, tmp_path, reference_store):
+def test_min_count_and_seed_and_window(wikipedia, tmp_path, reference_corpus):
     (tmp_path / "text.txt").write_text(wikipedia, "utf-8")
     settings = CorpusSettings(contexts=50, window=5, seed=3, min_count=10)
-    store = build([tmp_path / "text.txt"], tmp_path / "store", settings, workers=1)
-    words, counts = store.counts()
-    assert (words, counts.tolist()) == (lambda w, c: (w, c.tolist()))(*reference_store.counts(min_count=10))
-    assert store.contexts("zero") == reference_store.contexts("zero")
-    assert store.count("informal") == reference_store.count("informal") < 10
-    assert store.contexts("informal") == []
+    corpus = build([tmp_path / "text.txt"], tmp_path / "corpus", settings, workers=1)
+    words, counts = corpus.counts()
+    assert (words, counts.tolist()) == (lambda w, c: (w, c.tolist()))(*reference_corpus.counts(min_count=10))
+    assert corpus.contexts("zero") == reference_corpus.contexts("zero")
+    assert corpus.count("informal") == reference_corpus.count("informal") < 10
+    assert corpus.contexts("informal") == []
     other = CorpusSettings(contexts=50, window=5, seed=4)
     another = build([tmp_path / "text.txt"], tmp_path / "other", other, workers=1)
-    first, second = ({c.sentence for c in s.contexts("the")} for s in (reference_store, another))
+    first, second = ({c.sentence for c in s.contexts("the")} for s in (reference_corpus, another))
     assert len(first & second) < len(first) / 2
 
 
-def test_cased_store_keeps_capitals(tmp_path):
+def test_cased_corpus_keeps_capitals(tmp_path):
     (tmp_path / "text.txt").write_text("Polish people polish Polish shoes.\n" * 2)
-    store = build([tmp_path / "text.txt"], tmp_path / "store", CorpusSettings(lower_case=False), workers=1)
-    assert (store.count("Polish"), store.count("polish")) == (4, 2)
-    assert [context.start for context in store.contexts("polish")] == [14]
-    assert len(store.contexts("Polish")) == 2
+    corpus = build([tmp_path / "text.txt"], tmp_path / "corpus", CorpusSettings(lower_case=False), workers=1)
+    assert (corpus.count("Polish"), corpus.count("polish")) == (4, 2)
+    assert [context.start for context in corpus.contexts("polish")] == [14]
+    assert len(corpus.contexts("Polish")) == 2
 
 
 def test_any_script(tmp_path):
@@ -201,11 +202,12 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", [3, 12])
-def test_killed_build_goes_on_where_it_was(reference_store, text_file, tmp_path, monkeypatch, wanted):
+def test_a_killed_build_resumes(reference_corpus, text_file, tmp_path, monkeypatch, wanted):
     (tmp_path / "run.py").write_text(KILLED)
-    out = tmp_path / "store"
-    shards = tmp_path / ".store.work" / "shards"
+    out = tmp_path / "corpus"
+    shards = tmp_path / ".corpus.work" / "shards"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen(
         [sys.executable, tmp_path / "run.py", text_file, out], env=environment, start_new_session=True
@@ -218,8 +220,8 @@ def test_killed_build_goes_on_where_it_was(reference_store, text_file, tmp_path,
     done = {path: path.stat().st_mtime_ns for path in shards.glob("*/done.json")}
     assert len(done) >= wanted
     assert not out.exists()
-    with pytest.raises(InputError, match="is not a store"):
-        Store.open(out)
+    with refused_with("corpus"):
+        Corpus.open(out)
 
     made = []
     from rarewords.corpus import build as module
@@ -227,9 +229,9 @@ def test_killed_build_goes_on_where_it_was(reference_store, text_file, tmp_path,
     original = module.part_of_text
     monkeypatch.setattr(module, "part_of_text", lambda *a: (made.append(a[-1]), original(*a)))
     monkeypatch.setattr(sources, "SHARD_BYTES", 40_000)
-    store = build([text_file], out, SMALL, workers=1)
+    corpus = build([text_file], out, SMALL, workers=1)
     assert not {path.parent for path in done} & {folder.parent for folder in made}
-    assert digests(store.path) == digests(reference_store.path)
+    assert digests(corpus.path) == digests(reference_corpus.path)
     assert not shards.exists()
 
 
@@ -239,12 +241,12 @@ def test_changed_text_is_read_again_after_an_interruption(text_file, tmp_path, m
     monkeypatch.setattr(sources, "SHARD_BYTES", 100_000)
     monkeypatch.setattr(module, "merge_parts", lambda *_a, **_k: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        build([text_file], tmp_path / "store", SMALL, workers=1)
+        build([text_file], tmp_path / "corpus", SMALL, workers=1)
     monkeypatch.undo()
-    assert list((tmp_path / ".store.work" / "shards").iterdir())
+    assert list((tmp_path / ".corpus.work" / "shards").iterdir())
     text_file.write_text("Quite another text.\n")
-    store = build([text_file], tmp_path / "store", SMALL, workers=1)
-    assert store.totals.words == 3
+    corpus = build([text_file], tmp_path / "corpus", SMALL, workers=1)
+    assert corpus.totals.words == 3
 
 
 @pytest.mark.usefixtures("text_file")
@@ -254,9 +256,9 @@ def test_a_build_inside_the_folder_of_its_text_resumes(tmp_path, monkeypatch):
     with monkeypatch.context() as context:
         context.setattr(module, "merge_parts", lambda *_a, **_k: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            build([tmp_path], tmp_path / "store", SMALL, workers=1)
-    assert list((tmp_path / ".store.work").rglob("*.json"))
-    assert build([tmp_path], tmp_path / "store", SMALL, workers=1).totals.words > 10_000
+            build([tmp_path], tmp_path / "corpus", SMALL, workers=1)
+    assert list((tmp_path / ".corpus.work").rglob("*.json"))
+    assert build([tmp_path], tmp_path / "corpus", SMALL, workers=1).totals.words > 10_000
 
 
 def test_touched_text_is_not_read_again_after_an_interruption(text_file, tmp_path, monkeypatch):
@@ -265,19 +267,19 @@ def test_touched_text_is_not_read_again_after_an_interruption(text_file, tmp_pat
     with monkeypatch.context() as context:
         context.setattr(module, "merge_parts", lambda *_a, **_k: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            build([text_file], tmp_path / "store", SMALL, workers=1)
+            build([text_file], tmp_path / "corpus", SMALL, workers=1)
     os.utime(text_file, (1, 1))
     monkeypatch.setattr(module, "part_of_text", lambda *_: pytest.fail("this shard is finished"))
-    assert build([text_file], tmp_path / "store", SMALL, workers=1).totals.words > 10_000
+    assert build([text_file], tmp_path / "corpus", SMALL, workers=1).totals.words > 10_000
 
 
-def test_store_is_not_much_larger_than_its_text(reference_store, wikipedia):
-    size = sum(path.stat().st_size for path in reference_store.path.iterdir())
-    # One megabyte has many words for its size; a store of 259 MB is smaller than its text.
+def test_corpus_is_not_much_larger_than_its_text(reference_corpus, wikipedia):
+    size = sum(path.stat().st_size for path in reference_corpus.path.iterdir())
+    # One megabyte has many words for its size; a corpus of 259 MB is smaller than its text.
     assert size < 2 * len(wikipedia.encode())
 
 
-def test_counts_are_those_of_a_plain_counter(reference_store, wikipedia):
+def test_counts_are_those_of_a_plain_counter(reference_corpus, wikipedia):
     plain = Counter(word.strip(".,;:()[]\"'").lower() for word in wikipedia.split())
     for word in ("number", "century", "river", "mathematics"):
-        assert np.isclose(reference_store.count(word), plain[word], rtol=0.1), word
+        assert np.isclose(reference_corpus.count(word), plain[word], rtol=0.1), word

@@ -5,27 +5,25 @@ import csv
 import gzip
 import json
 import lzma
-import os
 from itertools import pairwise, product
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rarewords.corpus import read, sources
 from rarewords.corpus.read import chunks, read_shard
 from rarewords.corpus.sources import Shard, Source, cut, find_sources
-from rarewords.errors import InputError
+from tests.errors import refused_with
 
 PACK = {"": lambda b: b, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress,
-        ".zst": lambda b: zstandard.compress(b)}  # fmt: skip
+        ".zst": pa.Codec("zstd").compress}  # fmt: skip
 DOCUMENTS = ['First document.\nWith two lines, and a "quote".', "Zweites Dokument: naïve Ωmega 😀.", "third"]
-
-
-CHECKED = zstandard.ZstdCompressor(write_checksum=True)  # as the command zstd does it
+REPEATED = b"some text " * 5000
+# The same, as the command zstd packs it: with a checksum, which Arrow does not write.
+CHECKED = bytes.fromhex("28b52ffd045895000050736f6d65207465787420010043c3ea05092b196833")
 
 
 def flipped(data):
@@ -66,14 +64,6 @@ def test_every_format_in_every_compression(tmp_path, kind, pack):
     write(path, kind, pack)
     shards = cut(find_sources([path], "body"), workers=2)
     assert text_of(shards) == "".join(document + "\n" for document in DOCUMENTS)
-
-
-def test_folders_patterns_and_repetition(tmp_path):
-    for name in ("b.txt", "a.jsonl.gz", "image.png", "deep/c.md", ".hidden/d.txt", ".e.txt"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes(b"text")
-    found = [source.path for source in find_sources([tmp_path, str(tmp_path / "*.txt")])]
-    assert [path.removeprefix(f"{tmp_path}/") for path in found] == ["a.jsonl.gz", "b.txt", "deep/c.md"]
 
 
 @settings(max_examples=200, deadline=None)
@@ -147,40 +137,39 @@ def test_broken_utf8_in_json_and_csv_is_counted_too(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("name", "content", "code"),
     [
-        ("a.jsonl", b'{"text": "x"}\n{"body": "y"}\n', r"a.jsonl, line 2 has no field 'text'; it has 'body'"),
-        ("a.jsonl", b'{"text": "x"}\nnot json\n', "a.jsonl, line 2 is not JSON"),
-        ("a.jsonl", b'{"text": 5}\n', "not text but 5"),
-        ("a.jsonl", b"[1]\n", "line 1 is not a JSON object"),
-        ("a.csv", b"body,id\nx,1\n", "has no field 'text'; it has 'body', 'id'; choose with --field"),
-        ("a.parquet", b"nonsense", "not a valid parquet file"),
-        ("a.txt.gz", gzip.compress(b"some text " * 5000)[:-20], "truncated"),
-        ("a.txt.bz2", bz2.compress(b"some text " * 5000)[:-20], "truncated"),
-        ("a.txt.xz", lzma.compress(b"some text " * 5000)[:-20], "truncated"),
-        ("a.txt.zst", zstandard.compress(b"some text " * 5000)[:-5], "truncated"),
-        ("a.txt.gz", b"no gzip at all", "not a valid gz file"),
-        ("a.txt.bz2", b"no bzip at all", "not a valid bz2 file"),
-        ("a.txt.xz", b"no xz at all", "not a valid xz file"),
-        ("a.txt.zst", b"no zstandard", "not a valid zst file"),
-        ("a.txt", "utf-16".encode("utf-16"), "UTF-16"),
-        ("a.txt.gz", flipped(gzip.compress(b"some text " * 5000)), "not a valid gz file"),
-        ("a.txt.zst", flipped(CHECKED.compress(b"some text " * 5000)), "not a valid zst file"),
-        ("a.jsonl", b"[" * 100_000, "line 1 is not JSON"),
-        ("a.parquet", parquet(pa.array([b"good", b"bad \xff"])), "not a valid parquet file: .*UTF8"),
-        ("a.parquet", parquet(pa.array([b"bad \xff"]).view(pa.string())), "not a valid parquet file: .*UTF8"),
-        ("a.parquet", parquet(pa.array([1, 2])), "field 'text' is not text but int64"),
-        ("a.parquet.gz", gzip.compress(parquet(pa.array(["x"]))), "unpack it, Parquet compresses itself"),
-        ("a.txt", b"", "a.txt is empty"),
+        ("a.jsonl", b'{"text": "x"}\n{"body": "y"}\n', "field"),
+        ("a.jsonl", b'{"text": "x"}\nnot json\n', "format"),
+        ("a.jsonl", b'{"text": 5}\n', "field"),
+        ("a.jsonl", b"[1]\n", "format"),
+        ("a.csv", b"body,id\nx,1\n", "field"),
+        ("a.parquet", b"nonsense", "damaged"),
+        ("a.txt.gz", gzip.compress(REPEATED)[:-20], "damaged"),
+        ("a.txt.bz2", bz2.compress(REPEATED)[:-20], "damaged"),
+        ("a.txt.xz", lzma.compress(REPEATED)[:-20], "damaged"),
+        ("a.txt.zst", PACK[".zst"](REPEATED)[:-5], "damaged"),
+        ("a.txt.gz", b"no gzip at all", "damaged"),
+        ("a.txt.bz2", b"no bzip at all", "damaged"),
+        ("a.txt.xz", b"no xz at all", "damaged"),
+        ("a.txt.zst", b"no zstandard", "damaged"),
+        ("a.txt", "utf-16".encode("utf-16"), "unreadable"),
+        ("a.txt.gz", flipped(gzip.compress(REPEATED)), "damaged"),
+        ("a.txt.zst", flipped(CHECKED), "damaged"),
+        ("a.jsonl", b"[" * 100_000, "format"),
+        ("a.parquet", parquet(pa.array([b"good", b"bad \xff"])), "damaged"),
+        ("a.parquet", parquet(pa.array([b"bad \xff"]).view(pa.string())), "damaged"),
+        ("a.parquet", parquet(pa.array([1, 2])), "field"),
+        ("a.parquet.gz", gzip.compress(parquet(pa.array(["x"]))), "format"),
+        ("a.txt", b"", "unreadable"),
     ],
     ids=lambda value: "bytes" if isinstance(value, bytes) else None,  # gzip's bytes hold the time
 )
-def test_bad_files_are_named(tmp_path, name, content, message):
+def test_bad_files_are_named(tmp_path, name, content, code):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=message) as caught:
+    with refused_with(code) as caught:
         text_of(cut(find_sources([tmp_path / name]), 1))
     assert name in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("pack", ["", ".gz"])
@@ -190,22 +179,11 @@ def test_a_bad_line_is_named_by_its_number_in_the_file(tmp_path, monkeypatch, pa
     lines[149] = "not json"
     path = tmp_path / f"a.jsonl{pack}"
     path.write_bytes(PACK[pack]("\n".join(lines).encode()))
-    with pytest.raises(InputError, match=r"a\.jsonl(\.gz)?, line 150 is not JSON"):
+    with refused_with("format") as caught:
         text_of(cut(find_sources([path]), 1))
+    assert f"{path}, line 150 " in str(caught.value)
 
 
 def test_a_csv_file_with_old_line_ends_and_a_line_end_in_a_field(tmp_path):
     (tmp_path / "a.csv").write_bytes(b'\xef\xbb\xbfid,text\r1,"one\rline"\r2,two\r')
     assert text_of(cut(find_sources([tmp_path / "a.csv"]), 1)) == "one\rline\ntwo\n"
-
-
-def test_missing_files_and_empty_folders(tmp_path):
-    with pytest.raises(InputError, match=r"gone\.txt does not exist"):
-        find_sources([tmp_path / "gone.txt"])
-    with pytest.raises(InputError, match="holds no text files"):
-        find_sources([tmp_path])
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="pipe is not a regular file"):
-        find_sources([tmp_path / "pipe"])
-    with pytest.raises(InputError, match="no file matches"):
-        find_sources([str(tmp_path / "*.txt")])

@@ -66,14 +66,14 @@ def test_real_text_as_by_the_slow_rules(wikipedia):
     assert [found.text[a:b] for a, b in zip(found.starts, found.ends, strict=True)] == expected
 
 
-pieces = st.sampled_from(
+parts = st.sampled_from(
     [*"aAbnNstTdmrevlL.,-'’\"()!?1270 _\n\t\r", "U.S.", "don't", "'s", "Dr. ", ". A", "é", "ß", "İ", "ह", "ि",
      "\u200d", "\xad", "\x00", "\x85", "。", "漢", "😀", "�", "…", "«", "»", "ǅ", "٣"]
 )  # fmt: skip
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.lists(pieces, max_size=40).map("".join))
+@given(st.lists(parts, max_size=40).map("".join))
 def test_any_text_as_by_the_slow_rules(text):
     cleaned = reference.clean(text)
     found = split(text)
@@ -98,10 +98,10 @@ def test_lookup_hash_is_that_of_running_text():
 def test_long_sentences_are_cut_between_words():
     text = "word " * 4000 + "dog's " * 2000 + "x" * 12000 + " end"
     found = split(text)
-    parts = found.sentences()
-    assert max(len(part) for part in parts if "xxx" not in part) <= MAX_SENTENCE
-    assert "x" * 12000 in parts
-    assert [w for part in parts for w in words_of(part, sentences=False)] == words_of(text)
+    sentences = found.sentences()
+    assert max(len(one) for one in sentences if "xxx" not in one) <= MAX_SENTENCE
+    assert "x" * 12000 in sentences
+    assert [w for one in sentences for w in words_of(one, sentences=False)] == words_of(text)
 
 
 def test_blocks_are_whole_lines(wikipedia):

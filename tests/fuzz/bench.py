@@ -36,7 +36,7 @@ def examples(share):
 
 
 class Bench:
-    """A folder with a small model, text, store, vectors, learner, mimic model, data set and results."""
+    """A folder with a small model, text, corpus, embeddings, learner, mimic model, data set and results."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -47,7 +47,7 @@ class Bench:
         (folder / "words.txt").write_text("kumquat\nsalsify\n", "utf-8")
         (folder / "mimic.toml").write_text("min_count = 3\nepochs = 1\nngram_limit = 100\n")
         small = ("--model", self["model"])
-        rarewords("-q", "corpus", "build", self["text.txt"], "--out", self["store"], "--workers", 1)
+        rarewords("-q", "corpus", "build", self["text.txt"], "--out", self["corpus"], "--workers", 1)
         rarewords(
             "-q",
             "ota",
@@ -59,13 +59,13 @@ class Bench:
             "avg",
             *small,
         )
-        fit = ("--corpus", self["store"], *small, "--min-count", 1, "--contexts", 1)
+        fit = ("--corpus", self["corpus"], *small, "--min-count", 1, "--contexts", 1)
         rarewords("-q", "mimic", "fit", *fit, "--out", self["learner"])
-        train = ("--corpus", self["store"], "--settings", self["mimic.toml"], *small)
+        train = ("--corpus", self["corpus"], "--settings", self["mimic.toml"], *small)
         rarewords("-q", "mimic", "train", *train, "--out", self["mimic"])
         (folder / "data.tsv").write_text(_DATA)
         data = ("--data", self["data.tsv"])
-        for name, method in (("a.json", ()), ("b.json", ("--vectors", "avg"))):
+        for name, method in (("a.json", ()), ("b.json", ("--embeddings", "avg"))):
             rarewords("-q", "wnlampro", "eval", *small, *method, "--answers", "--out", self[name], *data)
 
     def __getitem__(self, name):

@@ -1,4 +1,4 @@
-"""Every door through which a file comes in, with damaged files: never a traceback, never a trace left behind.
+"""Every way in which a file comes in, with damaged files: never a traceback, never a trace left behind.
 
 The suite tries a few hundred inputs, always the same; ``make fuzz`` tries thousands, drawn at random.
 """
@@ -10,21 +10,16 @@ import json
 import lzma
 import os
 import pickle
-import shutil
 from functools import partial
-from inspect import Parameter, signature
 from typing import get_args, get_type_hints
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.models import ArgumentInfo
 
 from rarewords.cli.app import app
-from tests.cli.run import refused
 from tests.fuzz.bench import Bench, examples, survives
 from tests.fuzz.damage import DEEP, ODD_VALUES, ODD_WORDS, damaged, mangled, words_files
 
@@ -38,7 +33,7 @@ def bench(tmp_path_factory):
 
 _SENTENCES = ["A ripe kumquat is sweet.", 'Two\nlines, "quoted".', "", "🍊 שלום e\u0301\u200b [MASK]"]
 _PACK = {"": bytes, ".gz": partial(gzip.compress, mtime=0), ".bz2": bz2.compress, ".xz": lzma.compress}
-_PACK[".zst"] = zstandard.ZstdCompressor().compress
+_PACK[".zst"] = lambda raw: bytes(pa.compress(raw, "zstd", asbytes=True))
 
 
 def _parquet():
@@ -77,16 +72,40 @@ def test_text(bench, text, packing, data):
     with bench.place() as folder:
         file = folder / f"text{form}{packing}"
         file.write_bytes(packed)
-        command = data.draw(st.sampled_from(("build", "scan", "add")))
+        command, out = data.draw(st.sampled_from(("build", "scan", "teach"))), ("--out", folder / "made")
+        model = ("--model", bench["model"], "--set", "rule=any", "--workers", 1)
         if command == "scan":
-            survives(folder, "scan", file, "--model", bench["model"], "--workers", 1, "--rule", "any")
+            survives(folder, "scan", file, *model)
         elif command == "build":
-            survives(folder, "corpus", "build", file, "--out", folder / "made", "--workers", 1)
+            survives(folder, "corpus", "build", file, *out, "--workers", 1)
         else:
-            shutil.copytree(bench["store"], folder / "store")
-            before = (folder / "store" / "store.json").read_bytes()
-            code, _ = survives(folder, "corpus", "add", folder / "store", file, "--workers", 1)
-            assert code == 0 or (folder / "store" / "store.json").read_bytes() == before
+            survives(folder, "teach", file, "--words", bench["words.txt"], *model, *out)
+
+
+# Glossaries
+
+_GLOSSARIES = {
+    ".csv": b'term,definition,synonyms\nkumquat,"a small, sour fruit",\nsalsify,a root,oyster plant\n',
+    ".tsv": b"word\tmeaning\nkumquat\ta small fruit\n",
+    ".jsonl": b'{"term": "kumquat", "definition": "a small fruit", "synonyms": ["a", "b"]}\n',
+    ".md": b"| Term | Definition |\n|---|---|\n| **kumquat** | a small fruit |\n",
+}
+
+
+@examples(8)
+@given(st.sampled_from(sorted(_GLOSSARIES)), st.data())
+def test_glossaries(bench, form, data):
+    raw = _GLOSSARIES[form]
+    rows = st.lists(st.sampled_from(ODD_WORDS), min_size=2, max_size=3).map(",".join)
+    ways = [damaged(raw), damaged(gzip.compress(raw, mtime=0)), st.just(b"[" * DEEP)]
+    ways.append(st.lists(rows, max_size=4).map(lambda lines: "\n".join(lines).encode("utf-8", "replace")))
+    if form == ".jsonl":
+        ways += [mangled(json.loads(raw))] * 2
+    with bench.place() as folder:
+        file = folder / f"glossary{form}"
+        file.write_bytes(data.draw(st.one_of(ways)))
+        out = ("--out", folder / "made", "--model", bench["model"])
+        survives(folder, "teach", "--glossary", file, *out)
 
 
 # Lists of words
@@ -106,10 +125,10 @@ def _with_words(bench, folder, file, command, model):
     if command == "ota":
         return survives(folder, "ota", "--words", file, *out, "--steps", 1, *model)
     if command == "infer":
-        corpus = ("--corpus", bench["store"], "--no-cache")
+        corpus = ("--corpus", bench["corpus"])
         return survives(folder, "mimic", "infer", "--words", file, *corpus, *out, *model)
     if command == "teach":
-        return survives(folder, "teach", "--words", file, "--corpus", bench["store"], *out, *model)
+        return survives(folder, "teach", bench["corpus"], "--words", file, *out, *model)
     return survives(folder, "wnlampro", "compare", bench["a.json"], "--words", file)
 
 
@@ -125,14 +144,14 @@ def test_a_pipe_or_an_endless_file_is_no_list_of_words(bench, command):
 
 
 @pytest.mark.parametrize("word", ["pipe", "endless"])
-@pytest.mark.parametrize("option", ["vectors", "settings", "data", "results", "counts", "text"])
+@pytest.mark.parametrize("option", ["embeddings", "settings", "data", "results", "counts", "text"])
 def test_a_pipe_or_an_endless_file_is_no_other_file_either(bench, option, word):
     with bench.place() as folder:
         os.mkfifo(folder / "pipe")
         (folder / "endless").symlink_to("/dev/zero")
         file, model = folder / word, ("--model", bench["model"])
         given = {
-            "vectors": ("inject", "--vectors", file, "--out", folder / "made", *model),
+            "embeddings": ("inject", "--embeddings", file, "--out", folder / "made", *model),
             "settings": ("corpus", "build", bench["text.txt"], "--out", folder / "made", "--settings", file),
             "data": ("wnlampro", "eval", "--data", file, "--out", folder / "made", *model),
             "results": ("wnlampro", "compare", file),
@@ -156,40 +175,39 @@ def test_a_name_that_is_not_utf8(bench):
 def test_questions(bench, word, name):
     with bench.place() as folder:
         survives(folder, "ask", "--model", bench["model"], f"a {word} is a _ .")
-        survives(folder, "corpus", "show", bench["store"], word)
+        survives(folder, "corpus", "show", bench["corpus"], word)
         if "\x00" not in name and "/" not in name:
             survives(folder, "corpus", "build", bench["text.txt"], "--out", folder / name, "--workers", 1)
 
 
-# Stores
+# Corpora
 
 
 @examples(16)
-@given(st.sampled_from(("store.json", "words.arrow", "contexts.arrow", "sentences.arrow")), st.data())
-def test_stores(bench, name, data):
-    raw = (bench["store"] / name).read_bytes()
+@given(st.sampled_from(("corpus.json", "words.arrow", "contexts.arrow", "sentences.arrow")), st.data())
+def test_corpora(bench, name, data):
+    raw = (bench["corpus"] / name).read_bytes()
     ways = [damaged(raw), st.none()]
-    if name == "store.json":
+    if name == "corpus.json":
         ways += [mangled(json.loads(raw))] * 3 + [st.just(b"[" * DEEP)]
     with bench.place() as folder:
-        store = bench.replaced(folder, "store", name, data.draw(st.one_of(ways)))
-        before = {path.name: path.read_bytes() for path in store.iterdir()}
-        command = data.draw(st.sampled_from(("show", "word", "add", "merge", "infer")))
-        out = ("--out", folder / "made")
-        if command in ("show", "word"):
-            survives(folder, "corpus", "show", store, *(["kumquat"] if command == "word" else []))
-        elif command == "add":
-            (folder / "more.txt").write_text("More text about a kumquat.\n")
-            code, _ = survives(folder, "corpus", "add", store, folder / "more.txt", "--workers", 1)
-            assert code == 0 or {path.name: path.read_bytes() for path in store.iterdir()} == before
-        elif command == "merge":
-            survives(folder, "corpus", "merge", store, bench["store"], *out, "--workers", 1)
-        else:
-            words = ("--words", bench["words.txt"], "--model", bench["model"], "--no-cache")
-            survives(folder, "mimic", "infer", "--corpus", store, *words, *out)
+        corpus = bench.replaced(folder, "corpus", name, data.draw(st.one_of(ways)))
+        before = {path.name: path.read_bytes() for path in corpus.iterdir()}
+        command = data.draw(st.sampled_from(("show", "word", "teach", "scan", "infer")))
+        out, model = ("--out", folder / "made"), ("--model", bench["model"])
+        words = ("--words", bench["words.txt"])
+        commands = {
+            "show": ("corpus", "show", corpus),
+            "word": ("corpus", "show", corpus, "kumquat"),
+            "teach": ("teach", corpus, *words, *model, *out),
+            "scan": ("scan", corpus, *model),
+            "infer": ("mimic", "infer", "--corpus", corpus, *words, *model, *out),
+        }
+        survives(folder, *commands[command])
+        assert {path.name: path.read_bytes() for path in corpus.iterdir()} == before
 
 
-# Vectors
+# Embeddings
 
 _WORD2VEC = st.one_of(
     damaged(b"2 32\nkumquat " + b"0.5 " * 32 + b"\nsalsify " + b"-1e-3 " * 32 + b"\n"),
@@ -214,7 +232,7 @@ def _lying(draw, raw):
 
 @examples(14)
 @given(st.data())
-def test_vectors(bench, data):
+def test_embeddings(bench, data):
     raw = bench["v.safetensors"].read_bytes()
     text = data.draw(st.booleans())
     content = data.draw(_WORD2VEC if text else st.one_of(damaged(raw), _lying(raw)))
@@ -223,9 +241,11 @@ def test_vectors(bench, data):
         file.write_bytes(content)
         out, model = ("--out", folder / "made"), ("--model", bench["model"])
         if data.draw(st.booleans()):
-            survives(folder, "inject", "--vectors", file, *out, *model)
+            survives(folder, "inject", "--embeddings", file, *out, *model)
         else:
-            survives(folder, "wnlampro", "eval", "--vectors", file, "--data", bench["data.tsv"], *out, *model)
+            survives(
+                folder, "wnlampro", "eval", "--embeddings", file, "--data", bench["data.tsv"], *out, *model
+            )
 
 
 # Folders of learners, mimic models and language models
@@ -243,7 +263,7 @@ def test_learners(bench, kind, data):
         ways += [_lying(raw)] * 2
     with bench.place() as folder:
         learner = bench.replaced(folder, kind, name, data.draw(st.one_of(ways)))
-        words = ("--words", bench["words.txt"], "--corpus", bench["store"], "--no-cache")
+        words = ("--words", bench["words.txt"], "--corpus", bench["corpus"])
         model = ("--model", bench["model"], "--learner", learner)
         survives(folder, "mimic", "infer", *words, *model, "--out", folder / "made")
 
@@ -299,9 +319,9 @@ def test_pickled_weights_and_remote_code_never_run(bench):
 
 _COMMANDS = {
     "corpus": ("contexts", "window", "lower_case", "words", "min_count", "seed"),
-    "infer": ("contexts", "length", "reading", "spelling", "condense"),
-    "ota": ("steps", "frame", "seed", "learning_rate"),
-    "teach": ("top", "min_count", "contexts", "rule"),
+    "infer": ("contexts", "length", "reading", "spelling", "fuse"),
+    "ota": ("steps", "frame", "seed", "rate"),
+    "teach": ("top", "min_count", "contexts", "rule", "placement", "question"),
     "eval": ("method", "depth", "limit"),
 }
 _tomls = st.sampled_from(sorted(_COMMANDS)).flatmap(
@@ -326,12 +346,12 @@ def test_settings(bench, drawn):
         (folder / "s.toml").write_bytes(content)
         given = ("--settings", folder / "s.toml", "--out", folder / "made")
         model, words = ("--model", bench["model"]), ("--words", bench["words.txt"])
-        corpus = ("--corpus", bench["store"])
+        corpus = ("--corpus", bench["corpus"])
         commands = {
             "corpus": ("corpus", "build", bench["text.txt"], "--workers", 1),
-            "infer": ("mimic", "infer", *words, *corpus, "--no-cache", *model),
+            "infer": ("mimic", "infer", *words, *corpus, *model),
             "ota": ("ota", *words, *model),
-            "teach": ("teach", *words, *corpus, *model),
+            "teach": ("teach", bench["corpus"], *words, *model),
             "eval": ("wnlampro", "eval", "--data", bench["data.tsv"], *model),
         }
         survives(folder, *commands[command], *given)
@@ -356,29 +376,65 @@ def test_data_sets_and_results(bench, results, data):
 
 # Numbers
 
+_NUMBERS = {
+    ("corpus", "build"): ("--contexts", "--workers"),
+    ("corpus", "show"): ("--contexts",),
+    ("teach",): ("--top", "--min-count", "--workers"),
+    ("scan",): ("--top", "--min-count", "--workers"),
+    ("mimic", "fit"): ("--contexts", "--min-count", "--seed"),
+    ("mimic", "infer"): ("--contexts", "--workers"),
+    ("mimic", "train"): ("--seed",),
+    ("ota",): ("--workers",),
+    ("wnlampro", "eval"): ("--limit", "--workers"),
+    ("ask",): ("--top",),
+}
+_ENDLESS = {"--steps", "--epochs"}  # as many as there are
+_UNTRIED = {("serve", "--port"), ("wnlampro build", "--corruptions"), ("wnlampro build", "--seed")}
+
 
 def _integer_options(group, path=()):
-    """(a command with what it cannot do without, an option) for each option that takes an integer."""
+    """(a command, an option) for each option that takes an integer."""
     for inner in group.registered_groups:
         yield from _integer_options(inner.typer_instance, (*path, inner.name))
     for command in group.registered_commands:
-        called, integers = [*path, command.name or command.callback.__name__], []
-        parameters = signature(command.callback).parameters
-        for name, hint in get_type_hints(command.callback, include_extras=True).items():
+        name = (*path, command.name or command.callback.__name__)
+        for parameter, hint in get_type_hints(command.callback, include_extras=True).items():
             kind, *about = get_args(hint) or (hint,)
-            option = next(
-                (one for one in about[:1] for one in one.param_decls or ()), "--" + name.replace("_", "-")
-            )
+            spelled = (one for one in about[:1] for one in one.param_decls or ())
             if int in (kind, *get_args(kind)):
-                integers.append(option)
-            elif name in parameters and parameters[name].default is Parameter.empty:
-                called += ["x"] if isinstance(about[0], ArgumentInfo) else [option, "x"]
-        yield from ((called, option) for option in integers)
+                yield name, next(spelled, "--" + parameter.replace("_", "-"))
 
 
-@pytest.mark.parametrize("number", [2**31, 2**63, 2**64, 10**30, -(2**63), -(10**30)])
-def test_numbers_beyond_all_bounds(number):
-    options = list(_integer_options(app))
-    assert len(options) > 30
-    for command, option in options:
-        assert option in refused(*command, f"{option}={number}")
+def test_every_option_that_takes_an_integer_is_tried():
+    found = {(name, option) for name, option in _integer_options(app) if option not in _ENDLESS}
+    tried = {(name, option) for name, options in _NUMBERS.items() for option in options}
+    assert {(name, option) for name, option in found - tried} == {
+        (tuple(name.split()), option) for name, option in _UNTRIED
+    }
+    assert tried <= found
+
+
+@pytest.mark.parametrize("number", [-1, 2**31, 2**63, 10**30])
+@pytest.mark.parametrize("command", _NUMBERS, ids=" ".join)
+def test_numbers_beyond_all_bounds(bench, command, number):
+    model, words, corpus = (
+        (f"--{name}", bench[file])
+        for name, file in (("model", "model"), ("words", "words.txt"), ("corpus", "corpus"))
+    )
+    given = {
+        ("corpus", "build"): (bench["text.txt"],),
+        ("corpus", "show"): (bench["corpus"], "kumquat"),
+        ("teach",): (bench["text.txt"], *model),
+        ("scan",): (bench["text.txt"], *model),
+        ("mimic", "fit"): (*corpus, *model),
+        ("mimic", "infer"): (*corpus, *words, *model),
+        ("mimic", "train"): (*corpus, *model, "--settings", bench["mimic.toml"]),
+        ("ota",): (*words, *model, "--steps", 1),
+        ("wnlampro", "eval"): ("--data", bench["data.tsv"], *model),
+        ("ask",): (*model, "a _ ."),
+    }
+    for option in _NUMBERS[command]:
+        with bench.place() as folder:
+            out = () if command[0] in ("ask", "scan") or command[-1] == "show" else ("--out", folder / "made")
+            code, said = survives(folder, *command, *given[command], *out, f"{option}={number}")
+            assert number > 0 or (code == 2 and option in said)

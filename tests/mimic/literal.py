@@ -51,8 +51,8 @@ def reading_of(word, context, known):
     The authors' program has no full stops and no double quotes in contexts.
     """
     left_out = (word, ".", '"')
-    vectors = [known[token] for token in context if token not in left_out and token in known]
-    return torch.stack(vectors).mean(0) if vectors else None
+    embeddings = [known[token] for token in context if token not in left_out and token in known]
+    return torch.stack(embeddings).mean(0) if embeddings else None
 
 
 def context_of(readings, compare):
@@ -66,7 +66,7 @@ def context_of(readings, compare):
 
 
 def mimic(word, sentences, known, numbers, state):
-    """A word's vector; a part that ``state`` has no parameters for is not used."""
+    """A word's embedding; a part that ``state`` has no parameters for is not used."""
     grams = state.get("ngram_embeddings.weight")
     form = None if grams is None else form_of(word, numbers, grams)
     readings = [reading_of(word, context, known) for context in contexts_of(word, sentences)]
@@ -85,5 +85,5 @@ def mimic(word, sentences, known, numbers, state):
 def loss_of(examples, known, numbers, state):
     """The mean squared error over words, each with its sentences and the embedding to mimic."""
     made = [mimic(word, sentences, known, numbers, state) for word, sentences, _ in examples]
-    errors = [(vector - target) ** 2 for vector, (_, _, target) in zip(made, examples, strict=True)]
+    errors = [(embedding - target) ** 2 for embedding, (_, _, target) in zip(made, examples, strict=True)]
     return torch.stack(errors).mean()

@@ -34,7 +34,7 @@ def test_a_context_has_25_words_to_each_side_and_the_marks_between_them():
     assert float(readings[0, 80]) == pytest.approx(1 / 51)  # of the four commas only the one after w064
 
 
-def test_a_store_keeps_at_most_1000_contexts_of_the_same_window():
+def test_a_corpus_keeps_at_most_1000_contexts_of_the_same_window():
     assert (CorpusSettings().contexts, CorpusSettings().window) == (1000, WINDOW)
 
 

@@ -6,12 +6,13 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from rarewords import InputError, Query, WordVectors
+from rarewords import Query, WordEmbeddings
+from rarewords.learner.known_words import KnownWords
+from rarewords.learner.settings import bundled_mimic
 from rarewords.mimic.attentive import AttentiveMimicking
-from rarewords.mimic.readings import KnownWords
-from rarewords.mimic.settings import bundled_mimic
 from rarewords.models import load_packed
 from tests.cli.run import rarewords
+from tests.errors import refused_with
 from training.pack_mimic import pack
 
 
@@ -24,7 +25,7 @@ def test_a_misspelling_lies_beside_what_was_meant(lm, mimic):
     known = KnownWords.of(lm)
     meant = {"televission": "television", "governmment": "government", "univerrsity": "university"}
     for word, right in meant.items():
-        direction = known.directions(torch.from_numpy(mimic.infer(word).vector)[None])
+        direction = known.directions(torch.from_numpy(mimic.learn(word).embedding)[None])
         near = (known.directions(known.embeddings) @ direction[0]).topk(3).indices
         assert right in {lm.tokenizer.convert_ids_to_tokens(int(known.ids[row])) for row in near}
 
@@ -35,11 +36,13 @@ def test_sentences_say_what_an_invented_word_means(lm, mimic):
         "Slice the blimpet and the lemon and add honey to the fruit salad.",
         "Orange, peach and blimpet trees grow in the orchard.",
     ]
-    made = mimic.infer("blimpet", sentences)
+    made = mimic.learn("blimpet", sentences)
     assert made.context_share > 0.4
     assert abs(sum(made.weights) - 1) < 1e-4
     pattern = "<W> and _ ."
-    before, after = (lm.fill([Query(pattern, "blimpet", v)], top_k=20).words(0) for v in (None, made.vector))
+    before, after = (
+        lm.fill([Query(pattern, "blimpet", v)], top_k=20).words(0) for v in (None, made.embedding)
+    )
     food = {
         "apple",
         "apples",
@@ -59,37 +62,38 @@ def test_sentences_say_what_an_invented_word_means(lm, mimic):
 def test_a_folder_of_another_format_or_model_is_refused(lm, mimic, tmp_path):
     assert (mimic.settings.punctuation, mimic.settings.scale) == (True, 1.4)
     assert len(mimic.history) == mimic.settings.epochs
-    with pytest.raises(InputError, match="is not a mimic model of this version; make one"):
+    with refused_with("learner"):
         AttentiveMimicking.from_pretrained(tmp_path, lm)
     mimic.save_pretrained(tmp_path / "new")
     config = json.loads((tmp_path / "new" / "config.json").read_text())
-    for changes, message in (
-        ({"format": "rarewords.mimic/1"}, "not a mimic model of this version"),
-        ({"fingerprint": "0123"}, "was made for another model, default"),
+    for changes, code in (
+        ({"format": "rarewords.mimic/1"}, "learner"),
+        ({"fingerprint": "0123"}, "model-mismatch"),
+        ({"history": [{"epoch": "one"}]}, "damaged"),
     ):
         (tmp_path / "new" / "config.json").write_text(json.dumps({**config, **changes}))
-        with pytest.raises(InputError, match=message):
+        with refused_with(code):
             AttentiveMimicking.from_pretrained(tmp_path / "new", lm)
 
 
 def test_packed_tensors_differ_by_less_than_half_a_step(tmp_path):
     torch.manual_seed(0)
-    tensors = {"matrix": torch.randn(20, 30), "vector": torch.randn(30), "row": torch.randn(1, 30)}
+    tensors = {"matrix": torch.randn(20, 30), "embedding": torch.randn(30), "row": torch.randn(1, 30)}
     save_file(pack(tensors), tmp_path / "packed.safetensors")
     found = load_packed(tmp_path / "packed.safetensors")
-    assert torch.equal(found["vector"], tensors["vector"])
+    assert torch.equal(found["embedding"], tensors["embedding"])
     assert torch.equal(found["row"], tensors["row"])
     steps = tensors["matrix"].abs().amax(1, keepdim=True) / 127
     assert ((found["matrix"] - tensors["matrix"]).abs() / steps).max() < 0.6
     assert not torch.equal(found["matrix"], tensors["matrix"])
 
 
-def test_the_command_uses_it_and_says_whom_it_is_for(store, tmp_path):
+def test_the_command_uses_it_and_says_whom_it_is_for(corpus, tmp_path):
     words, out = tmp_path / "words.txt", tmp_path / "am.safetensors"
     words.write_text("kumquat\ntelevission\ncity\n")
-    infer = ["mimic", "infer", "--words", words, "--corpus", store.path, "--out", out]
+    infer = ["mimic", "infer", "--words", words, "--corpus", corpus.path, "--out", out]
     done = rarewords("-q", *infer, "--learner", "am", "--json")
     assert [one["word"] for one in json.loads(done.stdout)["words"]] == ["kumquat", "televission", "city"]
-    assert WordVectors.load(out).settings["mimic"]["scale"] > 1
-    with pytest.raises(InputError, match="is for the bundled language model only"):
+    assert WordEmbeddings.load(out).settings["mimic"]["scale"] > 1
+    with refused_with("learner"):
         bundled_mimic("0" * 16)

@@ -77,15 +77,15 @@ def batch_of(known, examples=EXAMPLES):
 @pytest.mark.parametrize("attention", [True, False])
 @pytest.mark.parametrize(("form", "context"), [(True, True), (True, False), (False, True)])
 def test_loss_and_gradients_equal_the_formulas_in_float64(example, form, context, attention):
-    known, vectors, targets = example
+    known, embeddings, targets = example
     model = model_of(form=form, context=context, attention=attention)
     mimicked = model(batch_of(known))
-    loss = torch.nn.functional.mse_loss(mimicked.vectors, targets)
+    loss = torch.nn.functional.mse_loss(mimicked.embeddings, targets)
     loss.backward()
     state = {name: value.detach().clone().requires_grad_() for name, value in model.state_dict().items()}
     numbers = literal.ngram_numbers(VOCABULARY)
     examples = [(word, EXAMPLES[word], target) for word, target in zip(EXAMPLES, targets, strict=True)]
-    expected = literal.loss_of(examples, vectors, numbers, state)
+    expected = literal.loss_of(examples, embeddings, numbers, state)
     expected.backward()
     assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
     for name, parameter in model.named_parameters():
@@ -95,10 +95,10 @@ def test_loss_and_gradients_equal_the_formulas_in_float64(example, form, context
 
 
 def test_attention_is_no_softmax_and_weights_add_up_to_one(example):
-    known, vectors, _ = example
+    known, embeddings, _ = example
     model = model_of()
     weights = model(batch_of(known, {"kumquat": EXAMPLES["kumquat"][:2]})).weights
-    readings = [literal.reading_of("kumquat", one, vectors) for one in EXAMPLES["kumquat"][:2]]
+    readings = [literal.reading_of("kumquat", one, embeddings) for one in EXAMPLES["kumquat"][:2]]
     compared = torch.stack([model.compare @ reading for reading in readings])
     rows = (compared @ compared.T).sum(1)
     torch.testing.assert_close(weights, rows / rows.sum())
@@ -124,8 +124,8 @@ def test_without_contexts_the_form_speaks_alone_and_the_other_way_round(example)
     made = model(WordBatch(batch.grams, batch.gram_starts, hidden, batch.readings, batch.counts))
     assert (made.context_share[0], made.gated[0]) == (1, False)
     formless = model_of(form=False)(batch)
-    assert formless.vectors[3].abs().max() == 0  # as the authors' program: zero, not a refusal
-    assert formless.vectors[0].abs().max() > 0
+    assert formless.embeddings[3].abs().max() == 0  # as the authors' program: zero, not a refusal
+    assert formless.embeddings[0].abs().max() > 0
 
 
 def test_weights_start_as_glorot():

@@ -18,7 +18,7 @@ DIM = 4
 
 
 class EverySentence:
-    """A store with ``sizes[i]`` sentences of word i, each with a token of its own."""
+    """A corpus with ``sizes[i]`` sentences of word i, each with a token of its own."""
 
     settings = CorpusSettings()
 
@@ -26,7 +26,7 @@ class EverySentence:
         self.owner = np.repeat(np.arange(len(sizes)), sizes)
         self.tokens = [f"token{number:05}" for number in range(len(self.owner))]
 
-    def references(self, words, contexts=None):  # noqa: ARG002 - as Store has it
+    def references(self, words, contexts=None):  # noqa: ARG002 - as Corpus has it
         return self.owner, np.arange(len(self.owner)), np.zeros(len(self.owner), np.int64)
 
     def sentences(self, rows):
@@ -34,18 +34,18 @@ class EverySentence:
 
 
 def data_of(sizes, counts):
-    """Training words whose contexts can be told apart: the reading of a context is a vector of its own."""
+    """Training words whose contexts can be told apart: the reading of a context is an embedding of its own."""
     torch.manual_seed(0)
-    store = EverySentence(sizes)
-    known = ContextEmbeddings(store.tokens, torch.randn(len(store.tokens), DIM))
-    reader = Reader(PreparedContexts(store, WORDS), WORDS, known)
+    corpus = EverySentence(sizes)
+    known = ContextEmbeddings(corpus.tokens, torch.randn(len(corpus.tokens), DIM))
+    reader = Reader(PreparedContexts(corpus, WORDS), WORDS, known)
     grams = NgramTable.from_words(WORDS, preset("am", ngram_threshold=1)).bags(WORDS)
-    return TrainingWords(np.array(counts), torch.randn(len(WORDS), DIM), grams, reader), store
+    return TrainingWords(np.array(counts), torch.randn(len(WORDS), DIM), grams, reader), corpus
 
 
-def drawn(data, store, plan):
+def drawn(data, corpus, plan):
     """For each instance of an epoch the word and the sentences it was given."""
-    every = data.reader.read(torch.arange(len(store.tokens)))
+    every = data.reader.read(torch.arange(len(corpus.tokens)))
     found = []
     for batch, targets in plan.batches():
         words = [int((data.targets == target).all(1).nonzero()) for target in targets]
@@ -64,29 +64,29 @@ def test_a_word_has_one_instance_per_100_occurrences_from_1_to_5():
 
 @pytest.mark.parametrize(("name", "fewest"), [("am", 1), ("am+context", 8)])
 def test_instances_get_fresh_contexts_of_their_word_from_smin_to_smax(name, fewest):
-    data, store = data_of([400, 400, 400, 400, 100, 30], [500, 500, 450, 100, 100, 100])
+    data, corpus = data_of([400, 400, 400, 400, 100, 30], [500, 500, 450, 100, 100, 100])
     settings = preset(name)
     seen = []
     for epoch in range(12):
         plan = EpochPlan(data, settings, np.arange(len(WORDS)), epoch)
         assert next(plan.batches())[1].shape == (len(range(plan.examples)[:64]), DIM)
-        instances = drawn(data, store, plan)
+        instances = drawn(data, corpus, plan)
         assert sorted(word for word, _ in instances) == [0] * 5 + [1] * 5 + [2] * 4 + [3, 4, 5]
         everything = [context for _, contexts in instances for context in contexts]
         assert len(set(everything)) == len(everything)  # no context twice in an epoch
-        assert all(store.owner[context] == word for word, contexts in instances for context in contexts)
+        assert all(corpus.owner[context] == word for word, contexts in instances for context in contexts)
         assert all(len(contexts) <= 30 for word, contexts in instances if word == 5)
         seen += [len(contexts) for word, contexts in instances if word != 5]
     assert fewest <= min(seen) <= fewest + 4
     assert 60 <= max(seen) <= 64
-    again = drawn(data, store, EpochPlan(data, settings, np.arange(len(WORDS)), 3))
-    assert again == drawn(data, store, EpochPlan(data, settings, np.arange(len(WORDS)), 3))
+    again = drawn(data, corpus, EpochPlan(data, settings, np.arange(len(WORDS)), 3))
+    assert again == drawn(data, corpus, EpochPlan(data, settings, np.arange(len(WORDS)), 3))
     assert again != instances
 
 
 def test_an_instance_without_contexts_left_is_dropped():
-    data, store = data_of([9, 0, 400, 400, 400, 400], [500] * 6)
-    instances = drawn(data, store, EpochPlan(data, preset("am+context"), np.arange(len(WORDS)), 0))
+    data, corpus = data_of([9, 0, 400, 400, 400, 400], [500] * 6)
+    instances = drawn(data, corpus, EpochPlan(data, preset("am+context"), np.arange(len(WORDS)), 0))
     assert [len(contexts) for word, contexts in instances if word == 1] == []
     assert sum(len(contexts) for word, contexts in instances if word == 0) == 9
     assert min(len(contexts) for _, contexts in instances) >= 1

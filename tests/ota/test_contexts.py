@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from rarewords.errors import InputError
 from rarewords.ota.contexts import Frame, draw, word_key
+from tests.errors import refused_with
 
 
 def test_random_numbers_are_uniform_and_belong_to_the_word():
@@ -27,13 +27,13 @@ def test_random_numbers_are_uniform_and_belong_to_the_word():
         ("masked", "[CLS] * ku ##m ##qua ##t * [MASK] * . [SEP]"),
     ],
 )
-def test_a_frame_is_whole_words_around_the_pieces(lm, kind, pattern):
-    pieces = lm.pieces("kumquat")
-    keys = torch.tensor([word_key(pieces, 0), word_key(pieces, 1)])
-    rows = Frame.of(lm, kind).sequences(torch.tensor([pieces, pieces]), keys, 5).tolist()
+def test_a_frame_is_whole_words_around_the_subwords(lm, kind, pattern):
+    subwords = lm.subwords("kumquat")
+    keys = torch.tensor([word_key(subwords, 0), word_key(subwords, 1)])
+    rows = Frame.of(lm, kind).sequences(torch.tensor([subwords, subwords]), keys, 5).tolist()
     whole = set(lm.whole_words.values())
     for row in rows:
-        tokens = lm.tokens.piece_strings(row)
+        tokens = lm.tokens.subword_strings(row)
         assert len(tokens) == len(pattern.split())
         for expected, token, id_ in zip(pattern.split(), tokens, row, strict=True):
             assert id_ in whole if expected == "*" else token == expected
@@ -52,6 +52,6 @@ def test_the_masked_frame_draws_from_the_first_whole_words_the_random_frame_from
 
 def test_a_model_without_whole_words_has_the_static_frame_only(lm, monkeypatch):
     monkeypatch.setattr(lm.tokens, "whole_words", {})
-    with pytest.raises(InputError, match="no whole words to draw; use the static frame"):
+    with refused_with("tokenizer"):
         Frame.of(lm, "random")
     assert len(Frame.of(lm, "static").around) == 3

@@ -5,13 +5,13 @@ import random
 import pytest
 import torch
 
-from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.ota.contexts import Frame, word_key
 from rarewords.ota.objective import Batch, Objective
 from rarewords.ota.settings import OtaSettings
 from rarewords.ota.solver import Approximator, curvature, kept_curvature
 from tests.architectures import small_model
+from tests.errors import refused_with
 
 WORDS = ("kumquat", "lingonberry")
 
@@ -20,7 +20,7 @@ def embedded(lm, ids):
     return lm.model.get_input_embeddings()(torch.tensor(ids))
 
 
-def literal_distance(lm, left, pieces, right, vector, layers, *, balanced=False):
+def literal_distance(lm, left, subwords, right, embedding, layers, *, balanced=False):
     """d(e, e~ | l, r) of the paper, one sequence, one layer and one position at a time.
 
     ``balanced`` divides the sum of a layer by the mean square of the original states' numbers.
@@ -30,13 +30,13 @@ def literal_distance(lm, left, pieces, right, vector, layers, *, balanced=False)
         sequence = torch.cat([embedded(lm, left), middle, embedded(lm, right)])[None]
         return lm.model.base_model(inputs_embeds=sequence, output_hidden_states=True).hidden_states
 
-    original, replaced = states(embedded(lm, pieces)), states(vector[None])
+    original, replaced = states(embedded(lm, subwords)), states(embedding[None])
     total = torch.zeros(())
     for layer in layers:
         apart, squares = torch.zeros(()), []
         for place in range(len(left) + len(right)):
             on_left = place < len(left)
-            one = original[layer][0, place if on_left else place + len(pieces)]
+            one = original[layer][0, place if on_left else place + len(subwords)]
             other = replaced[layer][0, place if on_left else place + 1]
             apart = apart + ((one - other) ** 2).sum()
             squares.append((one.detach() ** 2).mean())
@@ -44,12 +44,12 @@ def literal_distance(lm, left, pieces, right, vector, layers, *, balanced=False)
     return total
 
 
-def context_of(lm, pieces, frame, number):
+def context_of(lm, subwords, frame, number):
     """The context of a word, as lists of ids left and right of it."""
     frame = Frame.of(lm, frame)
-    keys = torch.tensor([word_key(pieces, 0)])
-    row = frame.sequences(torch.tensor([pieces]), keys, number)[0].tolist()
-    return row[: frame.left], row[frame.left + len(pieces) :]
+    keys = torch.tensor([word_key(subwords, 0)])
+    row = frame.sequences(torch.tensor([subwords]), keys, number)[0].tolist()
+    return row[: frame.left], row[frame.left + len(subwords) :]
 
 
 @pytest.mark.parametrize(
@@ -59,29 +59,29 @@ def context_of(lm, pieces, frame, number):
 def test_distance_is_the_formula_of_the_paper(lm, frame, layers, balanced):
     objective = Objective(lm, OtaSettings(frame=frame, layers=layers, balanced=balanced))
     for word in WORDS:
-        pieces = lm.pieces(word)
-        vector = lm.embeddings[pieces].mean(dim=0)
-        batch = Batch.of(lm, [pieces], seed=0)
-        left, right = context_of(lm, pieces, frame, 3)
+        subwords = lm.subwords(word)
+        embedding = lm.embeddings[subwords].mean(dim=0)
+        batch = Batch.of(lm, [subwords], seed=0)
+        left, right = context_of(lm, subwords, frame, 3)
         every = layers or range(1, lm.layers + 1)
-        expected = literal_distance(lm, left, pieces, right, vector, every, balanced=balanced)
-        found = objective.distance(vector[None], objective.targets(batch, 3), batch.keys, 3)[0]
+        expected = literal_distance(lm, left, subwords, right, embedding, every, balanced=balanced)
+        found = objective.distance(embedding[None], objective.targets(batch, 3), batch.keys, 3)[0]
         assert found.item() == pytest.approx(expected.item(), rel=1e-4)
         assert found > 0.01
 
 
-def test_a_vector_can_stand_behind_the_pieces(lm):
+def test_an_embedding_can_stand_behind_the_subwords(lm):
     """Behind them stands the embedding of a known word, so that the text can be written out."""
-    pieces, fruit = lm.pieces("kumquat"), lm.whole_words["fruit"]
+    subwords, fruit = lm.subwords("kumquat"), lm.whole_words["fruit"]
     objective = Objective(lm, OtaSettings())
-    batch = Batch.of(lm, [pieces], 0, lm.embeddings[[fruit]].numpy())
-    written = [*pieces, *lm.pieces("or"), fruit]
+    batch = Batch.of(lm, [subwords], 0, lm.embeddings[[fruit]].numpy())
+    written = [*subwords, *lm.subwords("or"), fruit]
     expected = objective.targets(Batch(torch.tensor([written]), batch.keys), 3)
     assert torch.allclose(objective.targets(batch, 3), expected, atol=1e-5)
     assert torch.equal(batch.part(slice(0, 1)).behind, batch.behind)
 
 
-def test_a_one_piece_word_is_its_own_best_approximation(lm):
+def test_a_one_subword_word_is_its_own_best_approximation(lm):
     token = lm.whole_words["lime"]
     objective, batch = Objective(lm, OtaSettings()), Batch.of(lm, [[token]], seed=0)
     targets = objective.targets(batch, 1)
@@ -90,38 +90,40 @@ def test_a_one_piece_word_is_its_own_best_approximation(lm):
 
 @pytest.mark.parametrize("frame", ["random", "masked", "static"])
 def test_preset_paper_is_adam_from_zero_with_a_new_context_at_each_step(lm, frame):
-    pieces, steps = lm.pieces("kumquat"), 6
-    vector = torch.zeros(lm.dim, requires_grad=True)
-    optimizer = torch.optim.Adam([vector], lr=1e-3)
+    subwords, steps = lm.subwords("kumquat"), 6
+    embedding = torch.zeros(lm.dim, requires_grad=True)
+    optimizer = torch.optim.Adam([embedding], lr=1e-3)
     seen = set()
     for step in range(steps):
-        left, right = context_of(lm, pieces, frame, step)
+        left, right = context_of(lm, subwords, frame, step)
         seen.add((*left, *right))
         optimizer.zero_grad()
-        literal_distance(lm, left, pieces, right, vector, range(1, lm.layers + 1)).backward()
+        literal_distance(lm, left, subwords, right, embedding, range(1, lm.layers + 1)).backward()
         optimizer.step()
     assert len(seen) == (1 if frame == "static" else steps)
     approximator = Approximator(lm, OtaSettings.preset("paper", frame=frame, steps=steps))
-    found = approximator.solve(Batch.of(lm, [pieces], seed=0))
-    torch.testing.assert_close(found[0], vector.detach(), rtol=1e-3, atol=1e-5)
+    found = approximator.solve(Batch.of(lm, [subwords], seed=0))
+    torch.testing.assert_close(found[0], embedding.detach(), rtol=1e-3, atol=1e-5)
 
 
-def test_preset_fast_averages_newton_steps_from_the_mean_of_the_pieces(lm):
-    pieces, steps, settings = lm.pieces("kumquat"), 6, OtaSettings.preset("fast", steps=6)
+def test_preset_fast_averages_newton_steps_from_the_mean_of_the_subwords(lm):
+    subwords, steps, settings = lm.subwords("kumquat"), 6, OtaSettings.preset("fast", steps=6)
     bent = torch.from_numpy(kept_curvature(lm, settings))
     damped = bent + 0.5 * bent.trace() / lm.dim * torch.eye(lm.dim)
     length = 0.1 * (lm.embeddings - lm.embeddings.mean(dim=0)).norm(dim=1).mean()
-    vector, second_half = lm.embeddings[pieces].mean(dim=0), []
+    embedding, second_half = lm.embeddings[subwords].mean(dim=0), []
     for step in range(steps):
-        left, right = context_of(lm, pieces, "masked", step // 4)
-        vector = vector.detach().requires_grad_()
-        literal_distance(lm, left, pieces, right, vector, range(1, lm.layers + 1), balanced=True).backward()
-        move = torch.linalg.solve(damped, vector.grad)
-        vector = vector - length * move / move.norm()
+        left, right = context_of(lm, subwords, "masked", step // 4)
+        embedding = embedding.detach().requires_grad_()
+        literal_distance(
+            lm, left, subwords, right, embedding, range(1, lm.layers + 1), balanced=True
+        ).backward()
+        move = torch.linalg.solve(damped, embedding.grad)
+        embedding = embedding - length * move / move.norm()
         if step >= steps / 2:
-            second_half.append(vector)
+            second_half.append(embedding)
     approximator = Approximator(lm, settings)
-    found = approximator.solve(Batch.of(lm, [pieces], seed=0))
+    found = approximator.solve(Batch.of(lm, [subwords], seed=0))
     expected = torch.stack(second_half).mean(dim=0).detach()
     torch.testing.assert_close(found[0], expected, rtol=1e-3, atol=1e-5)
 
@@ -136,8 +138,8 @@ def test_the_curvature_is_the_mean_second_derivative_at_known_words(balanced):
         batch = Batch.of(lm, [[token]], seed=0)
         units = objective.units(objective.targets(batch, 0))
 
-        def states(vector, batch=batch, units=units):
-            return (objective.states(vector[None], batch.keys, 0) / units).flatten()
+        def states(embedding, batch=batch, units=units):
+            return (objective.states(embedding[None], batch.keys, 0) / units).flatten()
 
         jacobian = torch.autograd.functional.jacobian(states, lm.embeddings[token].clone())
         exact += 2 * jacobian.T @ jacobian / len(chosen)
@@ -158,5 +160,5 @@ def test_the_curvature_is_kept_where_the_cache_can_be_written(tmp_path, monkeypa
 
 
 def test_a_layer_the_model_lacks_is_refused(lm):
-    with pytest.raises(InputError, match="12 layers, so there is no layer 13"):
+    with refused_with("ota"):
         Objective(lm, OtaSettings(layers=(13,)))

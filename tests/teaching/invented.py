@@ -1,5 +1,6 @@
 """The invented words of tests/data/invented."""
 
+from rarewords.corpus.corpus import Context
 from tests.architectures import DATA
 
 FOLDER = DATA / "invented"
@@ -13,10 +14,10 @@ def sentences_of(*words, most=None):
 
 
 def occurrences_of(word, most=None):
-    """The occurrences of a word."""
+    """The contexts of a word, at most ``most``."""
     lines = sentences_of(word, most=most).splitlines()
     starts = [line.lower().index(word) for line in lines]
-    return tuple((line, at, at + len(word)) for line, at in zip(lines, starts, strict=True))
+    return tuple(Context(line, at, at + len(word)) for line, at in zip(lines, starts, strict=True))
 
 
 def hypernyms():

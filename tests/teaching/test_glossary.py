@@ -5,10 +5,11 @@ import json
 
 import pytest
 
-from rarewords import InputError, LanguageModel, Query, teach
-from rarewords.models import load_tokens
+from rarewords import LanguageModel, Query, teach
 from rarewords.teaching.glossary import NO_DEFINITION, GlossaryEntry, read_glossary
+from rarewords.teaching.words import KNOWN
 from tests.architectures import sentence_transformer, small_causal
+from tests.errors import refused_with
 
 ROWS = [
     ("paxlovid", "an oral antiviral pill, used to treat COVID-19"),
@@ -79,14 +80,15 @@ def test_a_term_with_two_definitions_keeps_both():
 )
 def test_a_file_that_is_no_glossary_is_refused(tmp_path, name, text):
     path = written(tmp_path, name, text)
-    with pytest.raises(InputError, match=path.name):
+    with refused_with("glossary") as refused:
         read_glossary(path)
+    assert path.name in str(refused.value)
 
 
 def test_another_encoding_is_refused(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes("term,definition\ncafé,ein Getränk\n".encode("latin-1"))
-    with pytest.raises(InputError, match="not UTF-8"):
+    with refused_with("unreadable"):
         read_glossary(path)
 
 
@@ -95,37 +97,48 @@ def test_a_hundred_thousand_rows(tmp_path):
     assert len(read_glossary(written(tmp_path, "a.csv", text))) == 100_000
 
 
+def test_a_term_without_a_definition_has_an_empty_entry():
+    assert read_glossary({"greeze": " ", "seshie": []}) == {
+        "greeze": GlossaryEntry(),
+        "seshie": GlossaryEntry(),
+    }
+    with refused_with("glossary"):
+        read_glossary({" ": "a definition of nothing"})
+
+
 def test_a_masked_model_is_taught_from_definitions_alone(lm, tmp_path):
     glossary = {**dict(ROWS), "greeze": " ", "water": "a liquid"}
-    taught = teach([], tmp_path / "out", glossary=glossary, model=lm)
-    assert [word.word for word in taught.words] == [term for term, _ in ROWS]
-    assert taught.refused["greeze"] == NO_DEFINITION
-    assert "water" in taught.refused
+    taught = teach(lm, glossary=glossary)
+    assert [word.word for word in taught.taught] == [term for term, _ in ROWS]
+    assert taught.skipped == {"greeze": NO_DEFINITION, "water": KNOWN}
     paxlovid = taught.words[0]
     assert "drug" in paxlovid.after[:3]
     assert "drug" not in paxlovid.before
-    again = LanguageModel.from_pretrained(tmp_path / "out")
+    taught.save_pretrained(tmp_path / "out")
+    again = LanguageModel.from_pretrained(tmp_path / "out", device="cpu")
     assert "drug" in again.fill([Query("paxlovid is a kind of _.")], top_k=5).words(0)
 
 
-def test_sentences_of_a_text_count_as_well(lm, tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("He took paxlovid.\nThe doctor gave her paxlovid.\nOnly paxlovid helped.\n")
-    taught = teach([text], tmp_path / "out", glossary=dict(ROWS), model=lm)
+def test_sentences_of_a_text_count_as_well(lm):
+    texts = ["He took paxlovid.", "The doctor gave her paxlovid.", "Only paxlovid helped."]
+    taught = teach(lm, texts=texts, glossary=dict(ROWS))
     assert {word.word: word.contexts for word in taught.words} == {"paxlovid": 3, "deep vein thrombosis": 0}
-    assert taught.words[0].judgement is not None
+    assert taught.words[0].check is not None
 
 
-def test_words_choose_among_the_terms(lm, tmp_path):
-    taught = teach([], tmp_path / "out", glossary=dict(ROWS), words=["Paxlovid"], model=lm)
+def test_words_choose_among_the_terms(lm):
+    taught = teach(lm, glossary=dict(ROWS), words=["Paxlovid"])
     assert [word.word for word in taught.words] == ["paxlovid"]
 
 
-def test_causal_models_and_encoders_are_taught_through_the_reader(tmp_path):
-    for part in small_causal("llama"):
-        part.save_pretrained(tmp_path / "causal")
-    for model in (tmp_path / "causal", sentence_transformer(tmp_path / "encoder")):
-        out = tmp_path / f"taught {model.name}"
-        taught = teach([], out, glossary=dict(ROWS[:1]), model=model)
-        assert [word.word for word in taught.words] == ["paxlovid"]
-        assert "<paxlovid>" in load_tokens(out).tokenizer.get_added_vocab()
+@pytest.mark.parametrize("kind", ["causal", "encoder"])
+def test_causal_models_and_encoders_are_taught_through_the_reader_model(kind, tmp_path):
+    if kind == "encoder":
+        sentence_transformer(tmp_path / kind)
+    else:
+        for part in small_causal("llama"):
+            part.save_pretrained(tmp_path / kind)
+    taught = teach(tmp_path / kind, glossary=dict(ROWS[:1]), device="cpu")
+    assert [word.word for word in taught.taught] == ["paxlovid"]
+    assert taught.language_model.kind == kind
+    assert "<paxlovid>" in taught.tokenizer.get_added_vocab()

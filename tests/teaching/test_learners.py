@@ -1,17 +1,14 @@
-"""Which learner makes the vectors."""
-
-import gzip
+"""Which learner makes the embeddings."""
 
 import pytest
 import torch
 
-from rarewords.corpus.build import build
-from rarewords.corpus.settings import CorpusSettings
-from rarewords.mimic.learner import WordLearner
-from rarewords.probe.dataset import Dataset
+from rarewords import AttentiveMimicking, Corpus, LanguageModel, WordLearner, wnlampro
+from rarewords.learner.transfer import TransferLearner
 from rarewords.teaching import learners
-from rarewords.teaching.learners import fitting_passes, open_learner
-from tests.architectures import DATA
+from rarewords.teaching.learners import learner_for, open_learner
+from tests.architectures import small_causal
+from tests.errors import refused_with
 
 
 @pytest.fixture
@@ -22,40 +19,54 @@ def another_model(monkeypatch, tmp_path):
     monkeypatch.setenv("RAREWORDS_CACHE", str(tmp_path / "cache"))
 
 
-@pytest.fixture
-def store(tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_bytes(gzip.decompress((DATA / "wikipedia.txt.gz").read_bytes()))
-    return build([text], tmp_path / "store", CorpusSettings(), workers=1)
-
-
-def test_the_bundled_model_has_a_learner_and_nothing_is_fitted(lm, store):
-    learner, name = open_learner(lm, None, store)
+def test_the_bundled_model_has_a_learner_and_nothing_is_fitted(lm, corpus):
+    learner, name = open_learner(lm, None, corpus)
     assert name == "default"
     assert learner.fitted
-    assert fitting_passes(lm, store) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("another_model")
-def test_a_learner_is_fitted_on_the_text_and_found_the_next_time(lm, store, monkeypatch):
+def test_a_learner_is_fitted_on_the_text_and_found_the_next_time(lm, corpus, monkeypatch):
     words, read = [], learners.WordLearner.fit
     monkeypatch.setattr(WordLearner, "fit", lambda *given, **more: words.append(more) or read(*given, **more))
-    assert fitting_passes(lm, store) == 40 * learners.FITTED_CONTEXTS
-    learner, name = open_learner(lm, None, store)
+    learner, name = open_learner(lm, None, corpus)
     assert name.startswith("fitted on the text: 40 known words, held-out cosine ")
     assert learner.fitted["words"] == 40
-    assert set(words[0]["leave_out"]) == {entry.word.text for entry in Dataset.load()}
-    again, _ = open_learner(lm, None, store)
+    assert set(words[0]["leave_out"]) == {entry.word.text for entry in wnlampro.load()}
+    again, _ = open_learner(lm, None, corpus)
     assert torch.equal(again.transform, learner.transform)
     assert len(words) == 1
-    assert fitting_passes(lm, store) == 0
 
 
 @pytest.mark.usefixtures("another_model")
 def test_a_small_text_is_too_small_and_the_report_says_so(lm, tmp_path):
-    (tmp_path / "small.txt").write_text("The cat saw the dog.\n" * 9)
-    store = build([tmp_path / "small.txt"], tmp_path / "small", CorpusSettings(), workers=1)
-    learner, name = open_learner(lm, None, store)
+    corpus = Corpus.build(["The cat saw the dog."] * 9, tmp_path / "small", workers=1)
+    learner, name = open_learner(lm, None, corpus)
     assert learner.transform is None
     assert "no fitted matrix: the text has" in name
-    assert fitting_passes(lm, store) == 0
+
+
+def test_a_learner_is_given_by_itself_by_its_folder_or_by_name(lm, tmp_path):
+    learner = WordLearner(lm)
+    assert open_learner(lm, learner) == (learner, "WordLearner")
+    WordLearner.for_model(lm).save_pretrained(tmp_path / "own")
+    opened, name = open_learner(lm, tmp_path / "own")
+    assert (type(opened), name) == (WordLearner, "own")
+    opened, name = open_learner(lm, "am")
+    assert (type(opened), name) == (AttentiveMimicking, "am")
+
+
+def test_what_is_no_learner_is_refused(lm, tmp_path):
+    for wrong in (tmp_path, tmp_path / "missing", "default"):
+        with refused_with("learner"):
+            open_learner(lm, wrong)
+
+
+def test_a_model_of_another_kind_is_taught_through_the_reader_model(lm):
+    target = LanguageModel(*small_causal("llama"))
+    learner, name = learner_for(target, lm, None)
+    assert (type(learner), name) == (TransferLearner, "default")
+    assert learner.lm is lm
+    learner, name = learner_for(target, lm, "am")
+    assert (type(learner.learner), name) == (AttentiveMimicking, "am")

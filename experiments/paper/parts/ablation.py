@@ -11,19 +11,19 @@ from experiments.paper import published
 from experiments.paper.experiment import Experiment
 from experiments.paper.part import EMPTY, Check, Claim, Part, cell_text, change
 from experiments.paper.settings import CONFIGURATIONS, ReproduceSettings
-from rarewords.probe.compare import Comparison, compare
-from rarewords.probe.result import ProbeResult
-from rarewords.report.tables import figure, signed
+from rarewords.wnlampro.comparison import Comparison, compare
+from rarewords.wnlampro.result import ProbeResult
+from rarewords.wnlampro.tables import figure, signed
 
 
 @dataclass(frozen=True)
 class AblationPart(Part):
     """The table of configurations.
 
-    :param pieces: MRR of the model as it is.
+    :param subwords: MRR of the model as it is.
     :param against_am: AM and each configuration, at each of the epochs.
     :param longer: AM+context after the first and after the last of the epochs.
-    :param context_share: how much of a vector came from contexts in the last epoch, for each seed.
+    :param context_share: how much of an embedding came from contexts in the last epoch, for each seed.
     """
 
     name = "ablation"
@@ -32,7 +32,7 @@ class AblationPart(Part):
 
     entries: int
     epochs: tuple[int, ...]
-    pieces: float
+    subwords: float
     against_am: dict[str, tuple[Comparison, ...]]
     longer: Comparison
     context_share: dict[str, tuple[float, ...]]
@@ -40,47 +40,50 @@ class AblationPart(Part):
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
         epochs = experiment.settings.epochs
-        pieces = experiment.pieces.of_set(experiment.dataset, "dev")
+        subwords = experiment.subwords.of_set(experiment.dataset, "dev")
         runs: dict[tuple[str, int], list[ProbeResult]] = defaultdict(list)
         shares: dict[str, list[float]] = defaultdict(list)
         for seed in experiment.settings.training_seeds:
             for configuration, about in CONFIGURATIONS.items():
                 trained = experiment.training(configuration, seed)
                 shares[configuration].append(trained[epochs[-1]].settings["context_share"])
-                for epoch, vectors in trained.items():
+                for epoch, embeddings in trained.items():
                     label = f"{about.title}, {epoch} epochs, seed {seed}"
-                    result = experiment.probe(label, vectors=vectors, subset="dev")
+                    result = experiment.probe(label, embeddings=embeddings, subset="dev")
                     result.save(folder / f"ablation-{configuration}-{epoch}-{seed}.json.gz")
                     runs[configuration, epoch].append(result)
         against_am = {}
-        for one in CONFIGURATIONS:
-            against_am[one] = tuple(compare([runs["am", epoch], runs[one, epoch]]) for epoch in epochs)
+        for name in CONFIGURATIONS:
+            against_am[name] = tuple(compare([runs["am", epoch], runs[name, epoch]]) for epoch in epochs)
         longer = compare([runs["am+context", epoch] for epoch in (epochs[0], epochs[-1])])
-        context_share = {one: tuple(share) for one, share in shares.items()}
-        return cls(len(pieces), epochs, pieces.mrr, against_am, longer, context_share)
+        context_share = {name: tuple(share) for name, share in shares.items()}
+        return cls(len(subwords), epochs, subwords.mrr, against_am, longer, context_share)
 
     def markdown(self, _: Path) -> Sequence[str]:
         rows, header = [], ["configuration"]
         for epoch, paper_epoch in zip(self.epochs, ReproduceSettings.epochs, strict=False):
             header += [f"{epoch} epochs", f"paper, {paper_epoch}"]
         for configuration, about in CONFIGURATIONS.items():
-            found, paper = self.against_am[configuration], published.ABLATION[configuration]
+            comparisons, paper = self.against_am[configuration], published.ABLATION[configuration]
             row = [about.title]
-            for ours, theirs in zip(found, paper, strict=False):
+            for ours, theirs in zip(comparisons, paper, strict=False):
                 row += [cell_text(ours, 1), figure(theirs)]
-            gain = found[-1]["all", "all"].differences["mrr"][0].mean
+            gain = comparisons[-1]["all", "all"].differences["mrr"][0].mean
             gains = (gain, paper[-1] - published.ABLATION["am"][-1])
             row += [EMPTY if configuration == "am" else signed(gain) for gain in gains]
             rows.append([*row, f"{fmean(self.context_share[configuration]):.0%}"])
         header += ["Δ AM", "Δ AM, paper", "from contexts"]
-        return [self.said("text", pieces=figure(self.pieces)), self.table(header, rows)]
+        return [self.text("text", subwords=figure(self.subwords)), self.table(header, rows)]
 
     def claims(self) -> Sequence[Claim]:
         lean, more = self.context_share["am"], self.context_share["am+context"]
         longer = f"from {self.epochs[0]} epochs to {self.epochs[-1]} epochs"
-        risen = all(one < other for one, other in zip(lean, more, strict=True))
+        risen = all(share < larger for share, larger in zip(lean, more, strict=True))
         return [
-            *(Claim.of(one, *self._checks(one, better=False)) for one in ("no-ota", "no-form", "no-context")),
+            *(
+                Claim.of(name, *self._checks(name, better=False))
+                for name in ("no-ota", "no-form", "no-context")
+            ),
             Claim.of("am+context", *self._checks("am+context", better=True)),
             Claim.of("longer", change(self.longer, name=longer)),
             Claim.of(
@@ -91,8 +94,8 @@ class AblationPart(Part):
         ]
 
     def _checks(self, configuration: str, *, better: bool) -> tuple[Check, ...]:
-        title, found = CONFIGURATIONS[configuration].title, self.against_am[configuration]
+        title, comparisons = CONFIGURATIONS[configuration].title, self.against_am[configuration]
         return tuple(
-            change(one, better=better, name=f"AM → {title}, {epoch} epochs")
-            for epoch, one in zip(self.epochs, found, strict=True)
+            change(comparison, better=better, name=f"AM → {title}, {epoch} epochs")
+            for epoch, comparison in zip(self.epochs, comparisons, strict=True)
         )

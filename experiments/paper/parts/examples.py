@@ -8,20 +8,20 @@ from typing import Self
 from experiments.paper import published
 from experiments.paper.experiment import Experiment
 from experiments.paper.part import Check, Claim, Part
-from experiments.paper.parts.main import CONFIGURATION, LABEL, trained
-from rarewords.lm import Query
+from experiments.paper.parts.main import CONFIGURATION, LABEL, trained_embeddings
+from rarewords.queries import Query
 
 _SHOWN = 5
 _COMPARED = 4  # as many answers as the paper shows
 
 
 @dataclass(frozen=True)
-class Answered:
+class Replies:
     """One query and its answers.
 
-    :param question: the query, the word cut into its pieces.
+    :param question: the query, the word cut into its subwords.
     :param count: how often the word occurs in the corpus.
-    :param ours: the answers with pieces, then with the vector of each seed.
+    :param ours: the answers with subwords, then with the embedding of each seed.
     :param paper: the answers the paper shows, of BERT-base and of BERT-base with AM.
     """
 
@@ -40,40 +40,44 @@ class ExamplesPart(Part):
     title = "Example queries"
     trains = (CONFIGURATION,)
 
-    queries: tuple[Answered, ...]
+    queries: tuple[Replies, ...]
 
     @classmethod
     def run(cls, experiment: Experiment, _: Path) -> Self:
-        lm, made, queries = experiment.lm, trained(experiment), []
-        labels = ["pieces", *(f"{LABEL}, seed {seed}" for seed in made)]
+        lm, by_seed, queries = experiment.lm, trained_embeddings(experiment), []
+        labels = ["subwords", *(f"{LABEL}, seed {seed}" for seed in by_seed)]
         for word, pattern, before, after in published.EXAMPLES:
-            vectors = [None, *(one.get(word) for one in made.values())]
-            found = lm.fill([Query(pattern, word, vector) for vector in vectors], top_k=_SHOWN)
-            cut = "·".join(piece.removeprefix("##") for piece in lm.tokens.text_of(lm.pieces(word)))
-            question, count = pattern.replace("<W>", cut), experiment.store.count(word)
-            ours = {label: tuple(found.words(row)) for row, label in enumerate(labels)}
+            embeddings = [None, *(learned.get(word) for learned in by_seed.values())]
+            answers = lm.fill([Query(pattern, word, embedding) for embedding in embeddings], top_k=_SHOWN)
+            cut = "·".join(subword.removeprefix("##") for subword in lm.tokens.text_of(lm.subwords(word)))
+            question, count = pattern.replace("<W>", cut), experiment.corpus.count(word)
+            ours = {label: tuple(answers.words(row)) for row, label in enumerate(labels)}
             shown = {"paper: base": before, "paper: base+AM": after}
             paper = {label: tuple(answers.split()) for label, answers in shown.items() if answers}
-            queries.append(Answered(word, question, count, ours, paper))
+            queries.append(Replies(word, question, count, ours, paper))
         return cls(tuple(queries))
 
     def markdown(self, _: Path) -> Sequence[str]:
         rows = []
-        for one in self.queries:
-            right = published.RIGHT[one.word]
-            for label, answers in {**one.ours, **one.paper}.items():
+        for replies in self.queries:
+            right = published.RIGHT[replies.word]
+            for label, answers in {**replies.ours, **replies.paper}.items():
                 shown = ", ".join(f"**{answer}**" if answer in right else answer for answer in answers)
-                first = f"{one.question} ({one.count:,}× in the corpus)" if label == "pieces" else ""
+                first = (
+                    f"{replies.question} ({replies.count:,}× in the corpus)" if label == "subwords" else ""
+                )
                 rows.append([first, label, shown])
-        return [self.said("text", shown=_SHOWN), self.table(["query", "model", "answers"], rows, left=3)]
+        return [self.text("text", shown=_SHOWN), self.table(["query", "model", "answers"], rows, left=3)]
 
     def claims(self) -> Sequence[Claim]:
         checks = []
-        for one in self.queries:
-            if len(one.paper) == 2:
-                right = published.RIGHT[one.word]
-                own, *others = (len(right & set(answers[:_COMPARED])) for answers in one.ours.values())
-                more = sum(number > own for number in others)
-                text = f"{one.word}: more right answers among the first four in {more} of {len(others)} seeds"
-                checks.append(Check(text, more == len(others)))
+        for replies in self.queries:
+            if len(replies.paper) == 2:
+                right = published.RIGHT[replies.word]
+                before, *after = (len(right & set(answers[:_COMPARED])) for answers in replies.ours.values())
+                more = sum(number > before for number in after)
+                text = (
+                    f"{replies.word}: more right answers among the first four in {more} of {len(after)} seeds"
+                )
+                checks.append(Check(text, more == len(after)))
         return [Claim.of("examples", *checks)]

@@ -12,8 +12,8 @@ from experiments.paper import published
 from experiments.paper.experiment import HEAT_MAP_DEPTH, Experiment
 from experiments.paper.figures import HeatMap, draw_heat_map, heat_map
 from experiments.paper.part import Check, Claim, Part, p_text
-from rarewords.probe.compare import LEVEL, binomial_test
-from rarewords.report.tables import signed
+from rarewords.wnlampro.comparison import LEVEL, binomial_test
+from rarewords.wnlampro.tables import signed
 
 _FEWEST = 10  # a column of fewer words says little
 _FAR = 64  # the paper's ranks "65 to 128" begin above it
@@ -22,7 +22,7 @@ _SURE = 0.95
 
 @dataclass(frozen=True)
 class HeatMapPart(HeatMap, Part):
-    """The heat map of cohyponym+ with the model's own pieces.
+    """The heat map of cohyponym+ with the model's own subwords.
 
     :param correlation: Spearman's coefficient of count and rank, and its p-value.
     """
@@ -36,8 +36,8 @@ class HeatMapPart(HeatMap, Part):
     def run(cls, experiment: Experiment, _: Path) -> Self:
         from scipy.stats import spearmanr  # takes a second to import
 
-        found = heat_map(experiment.pieces)
-        entries = experiment.pieces.restrict(experiment.pieces.chosen("cohyponym"))
+        found = heat_map(experiment.subwords)
+        entries = experiment.subwords.restrict(experiment.subwords.chosen("cohyponym"))
         ranks = np.where(entries.rank > 0, entries.rank, HEAT_MAP_DEPTH + 1)
         test = spearmanr(entries.count, ranks)
         correlation = float(test.statistic), float(test.pvalue)
@@ -45,7 +45,7 @@ class HeatMapPart(HeatMap, Part):
 
     def markdown(self, figures: Path) -> Sequence[str]:
         draw_heat_map(self, figures / "heatmap.svg")
-        return [self.said("text", depth=HEAT_MAP_DEPTH), self.picture()]
+        return [self.text("text", depth=HEAT_MAP_DEPTH), self.picture()]
 
     def claims(self) -> Sequence[Claim]:
         cells, checks, rng = np.array(self.cells), [], np.random.default_rng(0)

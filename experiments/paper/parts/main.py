@@ -12,22 +12,23 @@ from experiments.paper import published
 from experiments.paper.experiment import Experiment
 from experiments.paper.part import EMPTY, Check, Claim, Part, cell_text, change
 from experiments.paper.settings import CONFIGURATIONS
-from rarewords.probe.compare import Comparison, compare
-from rarewords.probe.dataset import BANDS, RELATIONS
-from rarewords.probe.result import METRICS, ProbeResult
-from rarewords.report.tables import (
+from rarewords._internal.tables import markdown_table
+from rarewords.embeddings import WordEmbeddings
+from rarewords.wnlampro.comparison import Comparison, compare
+from rarewords.wnlampro.dataset import BANDS, RELATIONS
+from rarewords.wnlampro.result import METRICS, ProbeResult
+from rarewords.wnlampro.tables import (
     METRIC_TITLES,
     difference_table,
     figure,
-    markdown_table,
     relation_title,
     signed,
 )
-from rarewords.vectors import WordVectors
 
 CONFIGURATION = "am+context"
 LABEL = CONFIGURATIONS[CONFIGURATION].title
-# Keywords that occur less often than this get a vector: none of them, those that do not occur, … all of them.
+# Keywords that occur less often than this get an embedding: none of them, those that do not occur, … all of
+# them.
 THRESHOLDS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, math.inf)
 
 
@@ -35,11 +36,11 @@ THRESHOLDS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, math.inf)
 class MainPart(Part):
     """The main table.
 
-    :param vectors: pieces and AM+context.
-    :param mixed: pieces and the mixture.
-    :param mixed_or_vectors: AM+context and the mixture.
+    :param embeddings: subwords and AM+context.
+    :param mixed: subwords and the mixture.
+    :param mixed_or_embeddings: AM+context and the mixture.
     :param dev: MRR of the mixture on dev by relation, for each of ``THRESHOLDS``.
-    :param without_vector: number of keywords that keep their pieces.
+    :param without_embedding: number of keywords that keep their subwords.
     """
 
     name = "main"
@@ -47,79 +48,90 @@ class MainPart(Part):
     trains = (CONFIGURATION,)
 
     epochs: int
-    vectors: Comparison
+    embeddings: Comparison
     mixed: Comparison
-    mixed_or_vectors: Comparison
+    mixed_or_embeddings: Comparison
     dev: dict[str, tuple[float, ...]]
-    without_vector: int
+    without_embedding: int
 
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
-        made = trained(experiment)
-        runs = [experiment.pieces]
-        for seed, learned in made.items():
-            run = experiment.probe(f"{LABEL}, seed {seed}", vectors=learned)
+        by_seed = trained_embeddings(experiment)
+        runs = [experiment.subwords]
+        for seed, learned in by_seed.items():
+            run = experiment.probe(f"{LABEL}, seed {seed}", embeddings=learned)
             runs.append(run.restrict(run.count >= 0, label=LABEL))  # the seed names the stage only
-        dev = [one.of_set(experiment.dataset, "dev") for one in runs]
-        pieces, *vectors = [one.of_set(experiment.dataset, "test") for one in runs]
+        dev = [run.of_set(experiment.dataset, "dev") for run in runs]
+        subwords, *embeddings = [run.of_set(experiment.dataset, "test") for run in runs]
         by_threshold = mixture_by_threshold(dev[0], dev[1:])
-        below = {one: THRESHOLDS[int(np.argmax(mrr))] for one, mrr in by_threshold.items()}
-        mixed = [mixture(pieces, one, below) for one in vectors]
-        pieces.save(folder / "main-pieces.json.gz")
-        for seed, one, mix in zip(made, vectors, mixed, strict=True):
-            one.save(folder / f"main-am+context-{seed}.json.gz")
+        below = {relation: THRESHOLDS[int(np.argmax(mrr))] for relation, mrr in by_threshold.items()}
+        mixed = [mixture(subwords, run, below) for run in embeddings]
+        subwords.save(folder / "main-subwords.json.gz")
+        for seed, run, mix in zip(by_seed, embeddings, mixed, strict=True):
+            run.save(folder / f"main-am+context-{seed}.json.gz")
             mix.save(folder / f"main-mixed-{seed}.json.gz")
-        compared = compare([pieces, vectors]), compare([pieces, mixed]), compare([vectors, mixed])
-        without_vector = sum(word not in made[experiment.settings.seed] for word in experiment.keywords())
-        return cls(experiment.settings.epochs[-1], *compared, by_threshold, without_vector)
+        compared = compare([subwords, embeddings]), compare([subwords, mixed]), compare([embeddings, mixed])
+        without_embedding = sum(
+            word not in by_seed[experiment.settings.seed] for word in experiment.keywords()
+        )
+        return cls(experiment.settings.epochs[-1], *compared, by_threshold, without_embedding)
 
     def markdown(self, _: Path) -> Sequence[str]:
         header = ["relation", "never", *(f"< {count}" for count in THRESHOLDS[1:-1]), "always"]
         rows = []
         for relation, mrr in self.dev.items():
-            cells = [figure(one) for one in mrr]
+            cells = [figure(value) for value in mrr]
             cells[np.argmax(mrr)] = f"**{figure(max(mrr))}**"
             rows.append([relation_title(relation), *cells])
         return [
-            self.said("text"),
-            self.said("scores"),
-            main_table(self.vectors, paper=True),
-            self.said("change"),
-            difference_table(self.vectors),
-            self.said("mixture"),
+            self.text("text"),
+            self.text("scores"),
+            main_table(self.embeddings, paper=True),
+            self.text("change"),
+            difference_table(self.embeddings),
+            self.text("mixture"),
             self.table(header, rows),
-            self.said("scores"),
+            self.text("scores"),
             main_table(self.mixed),
         ]
 
     def claims(self) -> Sequence[Claim]:
-        found = self.vectors
-        present = {band: [one for one in RELATIONS if found.cell(one, band)] for band in BANDS}
+        comparison = self.embeddings
+        present = {
+            band: [relation for relation in RELATIONS if comparison.cell(relation, band)] for band in BANDS
+        }
         nouns = ("hypernym", "cohyponym")
-        frequent = [one for one in nouns if one in present["frequent"]]
-        rarest = [one for one in nouns if {one, "corruption"} <= set(present["rare"])]
+        frequent = [relation for relation in nouns if relation in present["frequent"]]
+        rarest = [relation for relation in nouns if {relation, "corruption"} <= set(present["rare"])]
         return [
-            Claim.of("rare", *(change(found, one, "rare") for one in present["rare"])),
+            Claim.of("rare", *(change(comparison, relation, "rare") for relation in present["rare"])),
             Claim.of("misspelt", *map(self._gains_more, rarest)),
-            Claim.of("medium", *(change(found, one, "medium") for one in present["medium"])),
-            Claim.of("frequent", *(change(found, one, "frequent", better=False) for one in frequent)),
+            Claim.of("medium", *(change(comparison, relation, "medium") for relation in present["medium"])),
+            Claim.of(
+                "frequent", *(change(comparison, relation, "frequent", better=False) for relation in frequent)
+            ),
             Claim.of("mixture", *map(self._best_of_both, present["medium"])),
         ]
 
     def _gains_more(self, relation: str) -> Check:
-        cells = [self.vectors[name, "rare"] for name in ("corruption", relation)]
-        one, other = gains = [cell.differences["mrr"][0] for cell in cells]
-        first, second = (f"{signed(one.mean)} ({signed(one.low)} … {signed(one.high)})" for one in gains)
+        cells = [self.embeddings[name, "rare"] for name in ("corruption", relation)]
+        corruption, noun = gains = [cell.differences["mrr"][0] for cell in cells]
+        first, second = (f"{signed(gain.mean)} ({signed(gain.low)} … {signed(gain.high)})" for gain in gains)
         text = f"corruption {first}, {relation_title(relation)} {second}"
-        return Check(text, one.low > max(other.high, 0.0))
+        return Check(text, corruption.low > max(noun.high, 0.0))
 
     def _best_of_both(self, relation: str) -> Check:
-        own, vectors = (change(one, relation) for one in (self.mixed, self.mixed_or_vectors))
-        return Check(f"from pieces, {own.text}; from vectors, {vectors.text}", own.holds and vectors.holds)
+        subwords, embeddings = (
+            change(comparison, relation) for comparison in (self.mixed, self.mixed_or_embeddings)
+        )
+        return Check(
+            f"from subwords, {subwords.text}; from embeddings, {embeddings.text}",
+            subwords.holds and embeddings.holds,
+        )
 
 
-def trained(experiment: Experiment) -> dict[int, WordVectors]:
-    """The vectors of AM+context after its last epoch, by seed."""
+def trained_embeddings(experiment: Experiment) -> dict[int, WordEmbeddings]:
+    """The embeddings of AM+context after its last epoch, by seed."""
     seeds, epochs = experiment.settings.training_seeds, experiment.settings.epochs
     return {seed: experiment.training(CONFIGURATION, seed)[epochs[-1]] for seed in seeds}
 
@@ -131,7 +143,14 @@ def main_table(compared: Comparison, *, paper: bool = False) -> str:
         if not any(compared.cell(relation, band) for band in BANDS):
             continue
         group = [
-            [label, *(cell_text(compared, method, relation, one, two) for one in BANDS for two in METRICS)]
+            [
+                label,
+                *(
+                    cell_text(compared, method, relation, band, metric)
+                    for band in BANDS
+                    for metric in METRICS
+                ),
+            ]
             for method, label in enumerate(compared.labels)
         ]
         for model, theirs in published.MAIN.get(relation, {}).items() if paper else ():
@@ -142,18 +161,20 @@ def main_table(compared: Comparison, *, paper: bool = False) -> str:
     return markdown_table(["relation", "model", *titles], rows, left=2)
 
 
-def mixture(pieces: ProbeResult, vectors: ProbeResult, below: Mapping[str, float]) -> ProbeResult:
-    """Vectors for keywords that occur less often than their relation's threshold, pieces for the others."""
-    rare = pieces.count < np.array([below[relation] for relation in pieces.relation])
-    mixed = pieces.replaced(vectors.restrict(rare)) if rare.any() else pieces
-    return mixed.restrict(mixed.count >= 0, label=f"{vectors.label}, mixed")
+def mixture(subwords: ProbeResult, embeddings: ProbeResult, below: Mapping[str, float]) -> ProbeResult:
+    """Embeddings for keywords that occur less often than their relation's threshold, subwords for the others."""
+    rare = subwords.count < np.array([below[relation] for relation in subwords.relation])
+    mixed = subwords.replaced(embeddings.restrict(rare)) if rare.any() else subwords
+    return mixed.restrict(mixed.count >= 0, label=f"{embeddings.label}, mixed")
 
 
-def mixture_by_threshold(pieces: ProbeResult, runs: Sequence[ProbeResult]) -> dict[str, tuple[float, ...]]:
+def mixture_by_threshold(subwords: ProbeResult, runs: Sequence[ProbeResult]) -> dict[str, tuple[float, ...]]:
     """MRR of each relation for each of ``THRESHOLDS``, as a mean over the runs."""
-    vectors, found = np.mean([run.reciprocal for run in runs], axis=0), {}
-    for relation in dict.fromkeys(pieces.relation):
-        rows = pieces.chosen(relation)
-        mixed = [np.where(pieces.count < below, vectors, pieces.reciprocal)[rows] for below in THRESHOLDS]
-        found[relation] = tuple(float(one.mean()) for one in mixed)
-    return found
+    embeddings, by_relation = np.mean([run.reciprocal for run in runs], axis=0), {}
+    for relation in dict.fromkeys(subwords.relation):
+        rows = subwords.chosen(relation)
+        mixed = [
+            np.where(subwords.count < below, embeddings, subwords.reciprocal)[rows] for below in THRESHOLDS
+        ]
+        by_relation[relation] = tuple(float(values.mean()) for values in mixed)
+    return by_relation

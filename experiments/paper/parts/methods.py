@@ -1,4 +1,4 @@
-"""Part ``methods``: pieces, one-token approximation and the baselines, by frequency."""
+"""Part ``methods``: subwords, one-token approximation and the baselines, by frequency."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from typing import Self
 
 from experiments.paper import published
 from experiments.paper.experiment import Experiment
-from experiments.paper.figures import draw_lines, drawn
+from experiments.paper.figures import draw_lines, new_figure
 from experiments.paper.part import Check, Claim, Part, p_text
 from rarewords.errors import InputError
-from rarewords.probe.compare import LEVEL, Comparison, compare
-from rarewords.probe.dataset import BANDS, band_of
-from rarewords.probe.result import Measure
-from rarewords.report.tables import figure, signed
+from rarewords.wnlampro.comparison import LEVEL, Comparison, compare
+from rarewords.wnlampro.dataset import BANDS, band_of
+from rarewords.wnlampro.result import Measure
+from rarewords.wnlampro.tables import figure, signed
 
-TITLES = {"ota": "OTA", "pieces": "pieces", "first": "FIRST", "last": "LAST", "avg": "AVG"}
+TITLES = {"ota": "OTA", "subwords": "subwords", "first": "FIRST", "last": "LAST", "avg": "AVG"}
 _BASELINES = ("first", "last", "avg")
 _MARGINAL = 0.06  # the paper calls its own losses of 4.5, 5.7 and 5.1 % marginal
 
@@ -30,17 +30,20 @@ class MethodsPart(Part):
     """
 
     name = "methods"
-    title = "Pieces, one vector, and the baselines by frequency"
+    title = "Subwords, one embedding, and the baselines by frequency"
 
     comparison: Comparison
 
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
-        found = {band_of(entry.word.count) for entry in experiment.dataset}
-        if missing := [band for band in BANDS if band not in found]:
-            raise InputError(f"the data set has no {missing[0]} words; use one with words of every frequency")
-        results = [experiment.probe("OTA", vectors=experiment.approximations), experiment.pieces]
-        results += [experiment.probe(TITLES[one], method=one) for one in _BASELINES]
+        bands = {band_of(entry.word.count) for entry in experiment.dataset}
+        if missing := [band for band in BANDS if band not in bands]:
+            raise InputError(
+                f"the data set has no {missing[0]} words; use one with words of every frequency",
+                code="wnlampro",
+            )
+        results = [experiment.probe("OTA", embeddings=experiment.approximations), experiment.subwords]
+        results += [experiment.probe(TITLES[baseline], method=baseline) for baseline in _BASELINES]
         for method, result in zip(TITLES, results, strict=True):
             result.save(folder / f"methods-{method}.json.gz")
         return cls(compare(results))
@@ -56,20 +59,20 @@ class MethodsPart(Part):
             rows.append(row)
         sizes = ", ".join(f"{self.comparison['all', band].entries:,} {band}" for band in BANDS)
         header = ["method", *(f"{band}, {who}" for band in BANDS for who in ("ours", "paper"))]
-        return [self.said("text", sizes=sizes), self.picture(), self.table(header, rows)]
+        return [self.text("text", sizes=sizes), self.picture(), self.table(header, rows)]
 
     def claims(self) -> Sequence[Claim]:
         return [
             Claim.of("frequency", *map(self._rises, published.METHODS)),
-            Claim.of("ota-near", *map(self._near_the_pieces, BANDS)),
+            Claim.of("ota-near", *map(self._near_the_subwords, BANDS)),
             Claim.of("ota-baselines", *map(self._above_the_baselines, BANDS)),
         ]
 
     @property
     def gaps(self) -> str:
-        """How far the pieces are from the paper's."""
-        paper = zip(BANDS, published.METHODS["pieces"], strict=True)
-        gaps = [f"{signed(self._mrr('pieces', band).mean - mrr)} for {band} words" for band, mrr in paper]
+        """How far the subwords are from the paper's."""
+        paper = zip(BANDS, published.METHODS["subwords"], strict=True)
+        gaps = [f"{signed(self._mrr('subwords', band).mean - mrr)} for {band} words" for band, mrr in paper]
         return ", ".join(gaps)
 
     def _mrr(self, method: str, band: str) -> Measure:
@@ -77,35 +80,35 @@ class MethodsPart(Part):
 
     def _rises(self, method: str) -> Check:
         measures = [self._mrr(method, band) for band in BANDS]
-        steps = [_z_test(one, other) for one, other in pairwise(measures)]
-        means = " → ".join(figure(one.mean) for one in measures)
-        rises = all(one.mean < other.mean for one, other in pairwise(measures))
+        steps = [_z_test(rarer, more_frequent) for rarer, more_frequent in pairwise(measures)]
+        means = " → ".join(figure(measure.mean) for measure in measures)
+        rises = all(rarer.mean < more_frequent.mean for rarer, more_frequent in pairwise(measures))
         text = f"{TITLES[method]} {means} ({', '.join(p_text(p) for p in steps)})"
         return Check(text, rises and all(p < LEVEL for p in steps))
 
-    def _near_the_pieces(self, band: str) -> Check:
-        ota, pieces = self._mrr("ota", band).mean, self._mrr("pieces", band).mean
-        change = ota / pieces - 1 if pieces else 0.0
-        found = self.comparison["all", band].differences["mrr"][0]  # of the pieces from OTA
-        interval = f"{signed(-found.high)} … {signed(-found.low)}"
+    def _near_the_subwords(self, band: str) -> Check:
+        ota, subwords = self._mrr("ota", band).mean, self._mrr("subwords", band).mean
+        change = ota / subwords - 1 if subwords else 0.0
+        difference = self.comparison["all", band].differences["mrr"][0]  # of the subwords from OTA
+        interval = f"{signed(-difference.high)} … {signed(-difference.low)}"
         shown = f"{change:+.1%}".replace("-", "−")
-        text = f"{band}: {figure(ota)} against {figure(pieces)} ({shown}, {interval})"
+        text = f"{band}: {figure(ota)} against {figure(subwords)} ({shown}, {interval})"
         return Check(text, change >= -_MARGINAL)
 
     def _above_the_baselines(self, band: str) -> Check:
         best = max(_BASELINES, key=lambda method: self._mrr(method, band).mean)
         ota, mrr = self._mrr("ota", band).mean, self._mrr(best, band).mean
-        found = self.comparison["all", band].differences["mrr"][list(TITLES).index(best) - 1]
+        difference = self.comparison["all", band].differences["mrr"][list(TITLES).index(best) - 1]
         times = f"{ota / mrr:.1f} times" if mrr else "above"
         baseline = f"the best baseline ({TITLES[best]} {figure(mrr)})"
-        text = f"{band}: {figure(ota)}, {times} {baseline}, {p_text(found.p_value)}"
-        return Check(text, found.direction < 0)
+        text = f"{band}: {figure(ota)}, {times} {baseline}, {p_text(difference.p_value)}"
+        return Check(text, difference.direction < 0)
 
     def _draw(self, path: Path) -> None:
         """MRR by frequency, a line for each method: ours left, the paper's right, on one scale."""
         ours = [[self._mrr(method, band) for band in BANDS] for method in published.METHODS]
         theirs = [[Measure(mrr, nan) for mrr in paper] for paper in published.METHODS.values()]
-        with drawn(path, (8.4, 3.5), panels=2) as (_, panels):
+        with new_figure(path, (8.4, 3.5), panels=2) as (_, panels):
             titles = ("Ours", "Paper, BERT-base")
             for axes, title, measures in zip(panels, titles, (ours, theirs), strict=True):
                 draw_lines(axes, [TITLES[method] for method in published.METHODS], measures)

@@ -1,7 +1,7 @@
-"""Part ``ota``: how near one-token approximation comes to words whose vector is known.
+"""Part ``ota``: how near one-token approximation comes to words whose embedding is known.
 
-A one-piece word has an embedding of its own, so its approximation has a right answer. The search starts from
-zero, since a start made of the word's pieces would be that answer.
+A one-subword word has an embedding of its own, so its approximation has a right answer. The search starts
+from zero, since a start made of the word's subwords would be that answer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,25 +15,27 @@ from torch import Tensor
 
 from experiments.paper import published
 from experiments.paper.experiment import Experiment, tf32
-from experiments.paper.figures import COLOURS, drawn
+from experiments.paper.figures import COLOURS, new_figure
 from experiments.paper.part import EMPTY, Check, Claim, Part, p_text
 from experiments.paper.settings import sample
+from rarewords._internal.cache import key_of
+from rarewords._internal.files import write_json
+from rarewords._internal.progress import progress
 from rarewords.errors import InputError
-from rarewords.files import write_json
 from rarewords.lm import LanguageModel
 from rarewords.ota.objective import Batch
 from rarewords.ota.settings import OtaSettings
 from rarewords.ota.solver import Approximator
-from rarewords.probe.compare import Difference, compare_values
-from rarewords.progress import progress
-from rarewords.stages import key_of
+from rarewords.wnlampro.comparison import Difference, compare_values
 
 
-def one_piece_words(lm: LanguageModel, count: int, seed: int) -> list[str]:
-    """A seeded choice of the model's one-piece words."""
+def one_subword_words(lm: LanguageModel, count: int, seed: int) -> list[str]:
+    """A seeded choice of the model's one-subword words."""
     words = sorted(lm.whole_words)
     if count > len(words):
-        raise InputError(f"{lm.name} has {len(words):,} one-piece words, so {count:,} cannot be chosen")
+        raise InputError(
+            f"{lm.name} has {len(words):,} one-subword words, so {count:,} cannot be chosen", code="settings"
+        )
     return sample(words, count, seed)
 
 
@@ -44,7 +46,7 @@ def marks_up_to(steps: int) -> tuple[int, ...]:
 
 
 def measure(lm: LanguageModel, words: Sequence[str], settings: OtaSettings, *, label: str) -> np.ndarray:
-    """Approximate one-piece words as if they had several pieces; record the distance on the way.
+    """Approximate one-subword words as if they had several subwords; record the distance on the way.
 
     :return: cosine distances to the model's own embeddings, at each of the marks. *Shape:* (marks, words)
     """
@@ -52,10 +54,10 @@ def measure(lm: LanguageModel, words: Sequence[str], settings: OtaSettings, *, l
     own = lm.embeddings[torch.tensor(ids, device=lm.device)].float()
     rows = [torch.ones(len(ids), device=lm.device)]  # on the device, so that no step waits for a copy
 
-    def watch(step: int, vectors: Tensor) -> None:
+    def watch(step: int, embeddings: Tensor) -> None:
         bar.advance()
         if step in marks:
-            rows.append(1 - torch.nn.functional.cosine_similarity(vectors, own))
+            rows.append(1 - torch.nn.functional.cosine_similarity(embeddings, own))
 
     batch = Batch.of(lm, [[token] for token in ids], settings.seed)
     with progress(label, total=settings.steps, unit="steps") as bar:
@@ -91,7 +93,7 @@ class OtaPart(Part):
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
         settings = experiment.settings
-        words = one_piece_words(experiment.lm, settings.curve_words, settings.seed)
+        words = one_subword_words(experiment.lm, settings.curve_words, settings.seed)
         write_json(folder / "ota-words.json", words)
         static, random = curves = [_distances(experiment, frame, words) for frame in FRAMES]
         means = [curve.mean(axis=1) for curve in curves]
@@ -111,14 +113,16 @@ class OtaPart(Part):
         for mark in sorted({mark for mark in _MARKS if mark in self.marks} | {self.marks[-1]}):
             ours = [self.means[frame][self.marks.index(mark)] for frame in FRAMES]
             theirs = [published.OTA_CURVES[frame].get(mark) for frame in FRAMES]
-            rows.append([f"{mark:,}", *(f"{one:.4f}" if one else EMPTY for one in (*ours, *theirs))])
+            rows.append(
+                [f"{mark:,}", *(f"{distance:.4f}" if distance else EMPTY for distance in (*ours, *theirs))]
+            )
         header = ["iteration", "STATIC", "RANDOM", "STATIC, paper", "RANDOM, paper"]
-        return [self.said("text"), self.picture(), self.table(header, rows)]
+        return [self.text("text"), self.picture(), self.table(header, rows)]
 
     def claims(self) -> Sequence[Claim]:
         static, random, last, test = self.means["static"], self.means["random"], self.marks[-1], self.at_best
         marked = zip(self.marks, self.random_nearer, strict=True)
-        won = [one.direction > 0 for mark, one in marked if mark >= min(_FEW, last)]
+        won = [difference.direction > 0 for mark, difference in marked if mark >= min(_FEW, last)]
         ahead = f"RANDOM significantly nearer at {sum(won)} of {len(won)} marks"
         at_best = (
             f"{min(random):.4f} against {min(static):.4f}; RANDOM nearer for {test.wins:,}, "
@@ -134,7 +138,7 @@ class OtaPart(Part):
 
     def reasons(self, facts: Mapping[str, Any]) -> Sequence[str]:
         falling = self._best == self.marks[-1]
-        return [*super().reasons(facts), *([self.said("falling")] if falling else [])]
+        return [*super().reasons(facts), *([self.text("falling")] if falling else [])]
 
     @property
     def _best(self) -> int:
@@ -142,7 +146,7 @@ class OtaPart(Part):
 
     def _draw(self, path: Path) -> None:
         """Distance by iteration; the paper's curves in grey."""
-        with drawn(path, (6.4, 3.6)) as (_, axes):
+        with new_figure(path, (6.4, 3.6)) as (_, axes):
             for frame, line, colour in (("static", "--", COLOURS[1]), ("random", "-", COLOURS[0])):
                 paper = published.OTA_CURVES[frame]
                 pale = {"color": "#b4b4b4", "linewidth": 1.3, "label": f"{frame.upper()}, paper"}
@@ -164,5 +168,5 @@ def _distances(experiment: Experiment, frame: str, words: Sequence[str]) -> np.n
             np.save(folder / "distances.npy", measure(lm, words, settings, label=label))
 
     recipe = {"model": lm.fingerprint, "settings": asdict(settings), "words": key_of(list(words))}
-    found: np.ndarray = np.load(experiment.stages.folder(label, recipe, make) / "distances.npy")
-    return found
+    distances: np.ndarray = np.load(experiment.cache.folder(label, recipe, make) / "distances.npy")
+    return distances

@@ -1,4 +1,4 @@
-"""The command ``rarewords``: its commands, and how it speaks of mistakes.
+"""The command ``rarewords``: its commands, and how it reports mistakes.
 
 A command's file parses, calls the library and prints; heavy imports happen inside the command so that
 ``--help`` answers at once.
@@ -8,31 +8,29 @@ import io
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
-from rarewords import __version__, progress
-from rarewords.cli import corpus, options, paper, vectors
+from rarewords import __version__
+from rarewords._internal.files import explain_os_error
+from rarewords._internal.progress import enable
+from rarewords.cli import corpus, embeddings, wnlampro
 from rarewords.cli.demo import demo, serve
 from rarewords.cli.models import affected, ask, forget, inject, words
 from rarewords.cli.teach import scan, teach
-from rarewords.cli.vectors import ota
 from rarewords.errors import InputError
-from rarewords.files import explain_os_error
-from rarewords.settings import LARGEST_NUMBER
 
 _INTERRUPTED = 130
-_HELP = ["-h", "--help"]
 
 app = typer.Typer(
     name="rarewords",
-    help="Teach a pretrained language model the words it never learned.",
+    help="Add new words to a pretrained Hugging Face model from a few sentences or a definition.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
-    context_settings={"help_option_names": _HELP},
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -49,36 +47,27 @@ def _common(
         typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show no progress on stderr; may stand anywhere.")
+        bool, typer.Option("--quiet", "-q", help="Show no progress on stderr; works anywhere in the command.")
     ] = False,
 ) -> None:
-    progress.enable(not quiet)
+    enable(not quiet)
 
 
-for command in (teach, scan, ask, inject, words, forget, affected, demo, serve, ota):
-    app.command()(command)
-for name, group in (("corpus", corpus), ("mimic", vectors), ("wnlampro", paper)):
-    app.add_typer(group.app, name=name)
-options.describe(app)
-
-
-def program() -> Any:
-    """The whole program as a tree of commands; help shows neither values of flags nor the largest number."""
-    found: list[Any] = [typer.main.get_command(app)]
-    for command in found:  # grows on the way
-        context = typer.Context(command, help_option_names=_HELP)
-        for one in command.get_params(context):
-            one.metavar = "" if getattr(one, "is_flag", False) else one.metavar
-            if getattr(one, "max", None) == LARGEST_NUMBER:
-                one._get_number_range_help_str = lambda: ""
-                one.metavar = one.metavar or "N"
-        found += getattr(command, "commands", {}).values()
-    return found[0]
+_PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Teach": (teach, scan, demo, serve),
+    "Inspect": (ask, words, forget, affected, inject),
+    "Research": (embeddings.ota,),
+}
+for panel, commands in _PANELS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+for name, group in (("corpus", corpus.app), ("mimic", embeddings.app), ("wnlampro", wnlampro.app)):
+    app.add_typer(group, name=name, rich_help_panel="Research")
 
 
 def main() -> None:
     """Run ``rarewords``."""
-    run_program(program(), "rarewords")
+    run_program(typer.main.get_command(app), "rarewords")
 
 
 def run_program(command: Any, name: str) -> None:
@@ -94,11 +83,13 @@ def run_program(command: Any, name: str) -> None:
     try:
         for argument in sys.argv:
             if any("\udc80" <= letter <= "\udcff" for letter in argument):
-                raise InputError(f"{argument!r} is not UTF-8; rename the file or choose another name")
+                raise InputError(
+                    f"{argument!r} is not UTF-8; rename the file or choose another name", code="unreadable"
+                )
         code = command(_quiet_first(sys.argv[1:]), prog_name=name, standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
-    except BrokenPipeError:  # the reader (head, less) has gone
+    except BrokenPipeError:  # whoever reads the output (head, less) has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     except Exception as error:
@@ -127,9 +118,10 @@ def _quiet_first(given: list[str]) -> list[str]:
 def _explained(error: Exception, program_name: str) -> str | None:
     """What to tell the user about an error; None if it is a fault of the program."""
     if isinstance(error, InputError):
-        return str(error)
+        return f"{error} [{error.code}]"
     if isinstance(error, OSError):
-        return str(explain_os_error(error, error.filename or "output"))
+        explained = explain_os_error(error, error.filename or "output")
+        return f"{explained} [{explained.code}]"
     # A wrong option or argument: the class depends on typer's version, the method does not.
     if not hasattr(error, "format_message"):
         return None

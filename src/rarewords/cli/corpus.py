@@ -1,47 +1,73 @@
-"""``rarewords corpus``: build a store of counts and contexts, and look into it."""
+"""``rarewords corpus``: build a corpus of counts and contexts, and look into it."""
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 import rarewords  # its names load Arrow and more when they are used
 from rarewords.cli import options
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.models import load_tokens
+from rarewords.models import load_tokenizer
+from rarewords.tokens import Tokens
 
-app = typer.Typer(no_args_is_help=True, help="Counts and contexts of the words of a text.")
+app = typer.Typer(no_args_is_help=True, help="Count the words of a text and sample sentences for each.")
 
 
 @app.command("build")
 def build_command(
-    out: Path,
-    texts: list[str] | None = None,
-    field: str = "text",
-    model: str | None = None,
-    rule: str | None = None,
-    contexts: int | None = None,
-    min_count: int | None = None,
-    settings: Path | None = None,
-    workers: int | None = None,
-    engine: str = "local",
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the new corpus.")],
+    texts: options.Texts = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", "-m", help="Lower-case as this model does; by default all words.", show_default=False
+        ),
+    ] = None,
+    contexts: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Keep at most N contexts per word (1000).", show_default=False),
+    ] = None,
+    settings: options.SettingsFile = None,
+    set_: options.Set = None,
+    field: options.Field = "text",
+    workers: options.Workers = None,
+    engine: options.EngineName = "local",
 ) -> None:
     """Count the words of a text and sample their contexts.
 
-    Example: `rarewords corpus build wiki/*.txt --out wiki.store`
+    Example:
+
+        rarewords corpus build wiki/*.txt --out wiki.corpus
     """
-    lower_case = None if model is None else load_tokens(model).lower_case
-    changes = {"contexts": contexts, "lower_case": lower_case, "words": rule, "min_count": min_count}
-    wanted = options.read_settings(settings, CorpusSettings, **changes)
-    store = rarewords.build_store(texts or [], out, wanted, field=field, workers=workers, engine=engine)
-    typer.echo(_summary(store))
+    lower_case = None if model is None else Tokens(load_tokenizer(model)).lower_case
+    wanted = options.read_settings(settings, set_, CorpusSettings, contexts=contexts, lower_case=lower_case)
+    corpus = rarewords.Corpus.build(
+        options.paths(texts) or [], out, wanted, field=field, workers=workers, engine=engine
+    )
+    typer.echo(_summary(corpus))
 
 
 @app.command("show")
-def show_command(store: Path, word: str | None = None, contexts: int = 10, as_json: bool = False) -> None:
-    """Print how often a word occurs, and contexts of it."""
-    opened = rarewords.Store.open(store)
+def show_command(
+    corpus: Annotated[Path, typer.Argument(help="A corpus.")],
+    word: Annotated[
+        str | None,
+        typer.Argument(
+            help="A word; without it, check the corpus and print what it holds.", show_default=False
+        ),
+    ] = None,
+    contexts: Annotated[int, typer.Option(min=1, metavar="N", help="Print at most N contexts.")] = 10,
+    as_json: options.Json = False,
+) -> None:
+    """Print how often a word occurs, and contexts of it.
+
+    Example:
+
+        rarewords corpus show wiki.corpus kumquat
+    """
+    opened = rarewords.Corpus.open(corpus)
     if word is None:
         opened.check()
         about = {"settings": opened.settings.to_dict(), "totals": asdict(opened.totals)}
@@ -55,11 +81,11 @@ def show_command(store: Path, word: str | None = None, contexts: int = 10, as_js
     options.show(as_json, shown, *lines)
 
 
-def _summary(store: Any) -> str:
-    totals, header = store.totals, store.header
-    size = sum(file.stat().st_size for file in store.path.iterdir())
+def _summary(corpus: Any) -> str:
+    totals, header = corpus.totals, corpus.header
+    size = sum(file.stat().st_size for file in corpus.path.iterdir())
     return (
-        f"{store.path}: {totals.words:,} words ({len(store):,} distinct) in {totals.sentences:,} sentences, "
+        f"{corpus.path}: {totals.words:,} words ({len(corpus):,} distinct) in {totals.sentences:,} sentences, "
         f"{header.contexts:,} contexts from {header.sentences:,} sentences, {size / 1e6:,.1f} MB"
         + (f"\n{totals.replaced:,} characters were not UTF-8 and were replaced" if totals.replaced else "")
     )

@@ -2,25 +2,38 @@
 
 from functools import reduce
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 import rarewords  # its names load torch when they are used, which takes seconds
 from rarewords.cli import options
-from rarewords.vectors import open_vectors
+from rarewords.embeddings import open_embeddings
+from rarewords.tokens import Placement
 
 
 def ask(
-    patterns: list[str], model: str = "default", top: int = 5, device: str = "auto", as_json: bool = False
+    patterns: Annotated[
+        list[str],
+        typer.Argument(metavar="SENTENCE", help="Sentences with one blank each: `_`, `[MASK]` or `<mask>`."),
+    ],
+    model: options.Model = "default",
+    top: Annotated[int, typer.Option(min=1, metavar="N", help="Show N answers.")] = 5,
+    device: options.Device = "auto",
+    as_json: options.Json = False,
 ) -> None:
     """Fill the blank in a sentence and show the most probable answers.
 
-    Example: `rarewords ask "a kumquat is a kind of _ ."`
+    Example:
+
+        rarewords ask "a kumquat is a kind of _."
     """
+    from rarewords.queries import Query  # loads torch
+
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     blanks = ("[MASK]", "<mask>", lm.tokens.mask_token)
     queries = [reduce(lambda text, blank: text.replace(blank, "_"), blanks, pattern) for pattern in patterns]
-    answers = lm.fill([rarewords.Query(query) for query in queries], top_k=top)
+    answers = lm.fill([Query(query) for query in queries], top_k=top)
     found, lines = [], []
     for row, pattern in enumerate(patterns):
         shown = answers.as_json(row)
@@ -31,65 +44,96 @@ def ask(
 
 
 def inject(
-    vectors: Path,
-    out: Path,
-    model: str = "default",
-    predictable: bool = False,
-    slash: bool = False,
-    as_json: bool = False,
+    embeddings: Annotated[
+        Path, typer.Option(help="Word embeddings: .safetensors, or word2vec text (.txt, .vec, .gz).")
+    ],
+    out: options.OutFolder,
+    model: options.Model = "default",
+    placement: Annotated[
+        Placement, typer.Option(help="One token per word, or the word's subwords and then the token.")
+    ] = "replace",
+    allow_prediction: Annotated[
+        bool, typer.Option("--allow-prediction", help="Let the model answer with the new words.")
+    ] = False,
+    as_json: options.Json = False,
 ) -> None:
-    """Put word vectors into a model and save it as an ordinary Hugging Face folder.
+    """Add word embeddings to a model and save it as an ordinary Hugging Face folder.
 
-    The folder loads with plain transformers. Text without the new words gives the same outputs as before.
+    The folder loads with plain Transformers. Text without the new words gives the same outputs as before.
     Words that the model has as one token already are skipped.
+
+    Example:
+
+        rarewords inject --embeddings words.safetensors --out taught
     """
-    done = rarewords.inject_folder(model, open_vectors(vectors), out, predictable=predictable, slash=slash)
+    from rarewords.injection.inject import inject_folder  # loads torch
+
+    done = inject_folder(
+        model, open_embeddings(embeddings), out, allow_prediction=allow_prediction, placement=placement
+    )
     line = f"{out}: {len(done.ids):,} words"
     if done.skipped:
-        line += (
-            f"; skipped {len(done.skipped):,} that the model has already: {options.first_few(done.skipped)}"
-        )
+        known = options.first_few(done.skipped)
+        line += f"; skipped {len(done.skipped):,} that the model has already: {known}"
     options.show(as_json, {"folder": str(out), **vars(done)}, line)
 
 
-def words(folder: Path, as_json: bool = False) -> None:
-    """List the words that a folder was taught: how often the text had them, and how each was judged.
+def words(folder: options.Taught, as_json: options.Json = False) -> None:
+    """List the added words of a folder, how often the text had them, and how each was checked.
 
-    Example: `rarewords words taught`
+    Example:
+
+        rarewords words taught
     """
-    from rarewords.forget import taught_words
+    from rarewords.injection.forget import taught_words
 
     found = taught_words(folder)
     lines = (f"{one.word}\t{one.count:,} times\t{one.verdict}\tlearner: {one.learner}" for one in found)
     options.show(as_json, [vars(one) for one in found], *lines)
 
 
-def forget(folder: Path, words: list[str], out: Path) -> None:
-    """Save a taught folder without some of its words; the others stay as they are.
+def forget(
+    folder: options.Taught,
+    words: Annotated[list[str], typer.Argument(metavar="WORD", help="The words to forget.")],
+    out: options.OutFolder,
+) -> None:
+    """Save a folder without some of its added words; the others stay as they are.
 
-    Example: `rarewords forget taught kumquat --out fewer`
+    Example:
+
+        rarewords forget taught kumquat --out fewer
     """
-    from rarewords.forget import forget as forget_words
+    from rarewords.injection.forget import forget as forget_words
 
     left = forget_words(folder, words, out)
     typer.echo(f"{out}: {len(left):,} taught words left")
 
 
 def affected(
-    model: str,
-    texts: list[str] | None = None,
-    field: str = "text",
-    id_field: str | None = None,
-    as_json: bool = False,
+    model: Annotated[str, typer.Option("--model", "-m", help="A folder made by `rarewords teach`.")],
+    texts: options.Texts = None,
+    field: options.Field = "text",
+    id_field: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            metavar="FIELD",
+            help="The field with a document's id in jsonl, csv, parquet.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: options.Json = False,
 ) -> None:
-    """List the documents that hold a taught word and must be embedded again; every line of text is one.
+    """List the documents with an added word, which must be embedded again; every line of text is a document.
 
-    Example: `rarewords affected --model taught documents.jsonl --id id`
+    Example:
+
+        rarewords affected documents.jsonl --model taught --id id
     """
-    from rarewords.forget import affected as affected_texts
-    from rarewords.forget import documents
+    from rarewords.injection.forget import affected as affected_texts
+    from rarewords.injection.forget import documents
 
-    found = affected_texts(model, documents(texts or [], field, id_field))
+    found = affected_texts(model, documents(options.paths(texts) or [], field, id_field))
     if as_json:
         options.show(True, [{**one._asdict(), "words": words} for one, words in found])
         return

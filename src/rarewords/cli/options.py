@@ -1,84 +1,138 @@
-"""What the commands share: the table of their options (``options.toml``), settings from files, output."""
+"""What the commands share: options that mean the same everywhere, settings from files, output."""
 
 import json
 import tomllib
 from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
-from importlib.resources import files
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from rarewords.engine import Engine, engine_for
+from rarewords._internal.engine import Engine, engine_for
+from rarewords._internal.files import read_text
+from rarewords._internal.schema import checked_settings
+from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
-from rarewords.files import read_text
-from rarewords.settings import LARGEST_NUMBER, checked_settings
-from rarewords.vectors import WordVectors
 
 T = TypeVar("T")
-_TABLE = tomllib.loads((files("rarewords") / "cli" / "options.toml").read_text("utf-8"))
+ADVANCED = "Advanced"
+
+Texts = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TEXT",
+        show_default=False,
+        help="Files (txt, md, jsonl, csv, tsv, parquet; plain, gz, bz2, xz, zst), folders, patterns, a corpus, "
+        "or `-` for standard input.",
+    ),
+]
+Model = Annotated[
+    str, typer.Option("--model", "-m", help="`default` (the bundled masked LM), a folder or a hub name.")
+]
+Taught = Annotated[Path, typer.Argument(help="A folder made by `rarewords teach` or `inject`.")]
+CorpusPath = Annotated[Path, typer.Option(help="A corpus made by `rarewords corpus build`.")]
+WordsFile = Annotated[Path, typer.Option("--words", "-w", help="A file with one word per line.")]
+OutFolder = Annotated[
+    Path, typer.Option("--out", "-o", help="The new model's folder; must not exist or be empty.")
+]
+OutFile = Annotated[Path, typer.Option("--out", "-o", help="The file to write.")]
+Device = Annotated[
+    str, typer.Option(help="`auto`, `cuda`, `cuda:N`, `mps` or `cpu`.", rich_help_panel=ADVANCED)
+]
+Field = Annotated[
+    str,
+    typer.Option(
+        help="The field that holds the text in jsonl, csv, tsv and parquet.", rich_help_panel=ADVANCED
+    ),
+]
+SettingsFile = Annotated[
+    Path | None,
+    typer.Option("--settings", metavar="FILE", help="A TOML file with settings.", rich_help_panel=ADVANCED),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="One setting; may be repeated.",
+        rich_help_panel=ADVANCED,
+        show_default=False,
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Processes; by default one per core.", show_default=False, rich_help_panel=ADVANCED
+    ),
+]
+EngineName = Annotated[
+    str,
+    typer.Option(
+        metavar="ENGINE", help="`local` processes or `ray`, at RAY_ADDRESS.", rich_help_panel=ADVANCED
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all random choices.", rich_help_panel=ADVANCED)]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the result as JSON on stdout.", rich_help_panel=ADVANCED)
+]
 
 
-def describe(group: typer.Typer, path: tuple[str, ...] = ()) -> None:
-    """Give every parameter of every command its flags, bounds and help from the table."""
-    for inner in group.registered_groups:
-        describe(inner.typer_instance or group, (*path, str(inner.name)))
-    for command in group.registered_commands:
-        assert command.callback is not None
-        own = _TABLE.get(" ".join([*path, command.name or command.callback.__name__]), {})
-        hints = get_type_hints(command.callback)
-        for name, kind in hints.items():
-            if name != "return":
-                hints[name] = _described(name, kind, **(own.get(name) or _TABLE["all"][name]))
-        command.callback.__annotations__ = hints
+def paths(texts: list[str] | None) -> list[str | Path] | None:
+    """The texts of a command line, which are always paths; ``-`` is standard input."""
+    return [text if text == "-" else Path(text) for text in texts] if texts else None
 
 
-def _described(
-    name: str, kind: Any, *, flags: str = "", argument: bool = False, advanced: bool = False, **about: Any
-) -> Any:
-    kinds = (kind, *get_args(kind))
-    if argument:
-        return Annotated[kind, typer.Argument(**about)]
-    if int in kinds:
-        about = {"min": 0, "max": LARGEST_NUMBER, **about}
-    if bool in kinds and not flags:
-        flags = "--" + name.replace("_", "-")  # without --no-NAME
-    panel = "Advanced" if advanced else None
-    return Annotated[kind, typer.Option(*flags.split(), rich_help_panel=panel, **about)]
+def read_settings(path: Path | None, given: list[str] | None, cls: type[T], **changes: Any) -> T:
+    """A settings dataclass from a TOML file, ``--set`` and options; an option that is None was not given."""
+    return cls(**settings_values(path, given, cls, **changes))
 
 
-def read_settings(path: Path | None, cls: type[T], **changes: Any) -> T:
-    """A settings dataclass from a TOML file and from options; an option that is None was not given."""
-    return cls(**settings_values(path, cls, **changes))
+def settings_values(path: Path | None, given: list[str] | None, cls: type, **changes: Any) -> dict[str, Any]:
+    """The fields that a TOML file, ``--set`` and options set; the later wins.
+
+    >>> settings_values(None, ["top=20", "rule=any"], TeachSettings)  # doctest: +SKIP
+    {'top': 20, 'rule': 'any'}
+    """
+    found = {} if path is None else checked_settings(cls, _toml(read_text(path), str(path)), path)
+    for one in given or ():
+        name, mark, value = one.partition("=")
+        if not mark:
+            raise InputError(f"--set takes KEY=VALUE, not {one!r}", code="settings")
+        try:
+            parsed = _toml(f"{name} = {value}", one)
+        except InputError:
+            parsed = {name: value}  # a text without quotes
+        found |= checked_settings(cls, parsed, f"--set {one}")
+    return found | {name: value for name, value in changes.items() if value is not None}
 
 
-def settings_values(path: Path | None, cls: type, **changes: Any) -> dict[str, Any]:
-    """The fields that a TOML file and options set, for a class with presets; options win."""
-    given = {name: value for name, value in changes.items() if value is not None}
-    if path is None:
-        return given
+def _toml(text: str, source: str) -> dict[str, Any]:
     try:
-        found = tomllib.loads(read_text(path))
+        return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"the settings file {path} cannot be read: {error}; give a TOML file") from None
-    return {**checked_settings(cls, found, path), **given}
+        raise InputError(
+            f"the settings in {source} cannot be read: {error}; give TOML", code="settings"
+        ) from None
 
 
-def engine_or_none(name: str, workers: int) -> AbstractContextManager[Engine | None]:
+def engine_or_none(name: str, workers: int | None) -> AbstractContextManager[Engine | None]:
     """The engine that ``--engine`` and ``--workers`` ask for; None for one local process."""
-    return nullcontext() if name == "local" and workers == 1 else engine_for(name, workers)
+    return nullcontext() if name == "local" and workers in (None, 1) else engine_for(name, workers)
 
 
-def save_vectors(out: Path, vectors: WordVectors, refused: dict[str, str]) -> None:
-    """Write vectors and name the words that have none; if no word has one, that is an error."""
-    if not len(vectors):
-        word, reason = next(iter(refused.items()))
-        raise InputError(f"none of the {len(refused)} words could be given a vector; {word!r}: {reason}")
-    for word, reason in refused.items():
+def save_embeddings(out: Path, embeddings: WordEmbeddings, skipped: dict[str, str]) -> None:
+    """Write embeddings and name the words that have none; if no word has one, that is an error."""
+    if not len(embeddings):
+        word, reason = next(iter(skipped.items()))
+        raise InputError(
+            f"none of the {len(skipped)} words could be given an embedding; {word!r}: {reason}",
+            code="nothing-to-teach",
+        )
+    for word, reason in skipped.items():
         typer.echo(f"{word}: {reason}", err=True)
-    vectors.save(out)
+    embeddings.save(out)
 
 
 def show(as_json: bool, value: Any, *lines: str) -> None:

@@ -1,197 +1,262 @@
-"""``teach``: text in, a model that knows its words out; and ``scan``: which words does the model lack?"""
+"""``teach``: texts or a glossary in, a model that knows the words out; ``scan``: which words does it lack?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import rarewords  # its names load torch when they are used, which takes seconds
+from rarewords._internal.cache import require_free, workspace
+from rarewords._internal.files import write_lines
 from rarewords.cli import options
-from rarewords.files import write_lines
+from rarewords.cli.options import ADVANCED
+from rarewords.embeddings import read_words
 from rarewords.teaching.settings import TeachSettings
-from rarewords.vectors import read_words
+from rarewords.tokens import Placement
 
 if TYPE_CHECKING:
-    from rarewords.teaching.outcome import Taught
+    from rarewords.teaching.dry_run import DryRun
+    from rarewords.teaching.report import TeachResult
+    from rarewords.teaching.words import MissingWord
 
-_SHOWN, _ON_SCREEN = 10, 20
+_SHOWN = 10
 
 
 def teach(
-    out: Path,
-    texts: list[str] | None = None,
-    words: Path | None = None,
-    model: str = "default",
-    corpus: Path | None = None,
-    learner: str | None = None,
-    reader: str = "default",
-    min_count: int | None = None,
-    top: int | None = None,
-    slash: bool | None = None,
-    rule: str | None = None,
-    question: str | None = None,
-    settings: Path | None = None,
-    plan: bool = False,
-    field: str = "text",
-    workers: int | None = None,
-    device: str = "auto",
-    as_json: bool = False,
+    texts: options.Texts = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The new model's folder; must not exist or be empty.")
+    ] = None,
+    glossary: Annotated[
+        Path | None,
+        typer.Option("--glossary", "-g", help="Terms and definitions: CSV, TSV, JSON lines or Markdown."),
+    ] = None,
+    words: Annotated[
+        Path | None,
+        typer.Option(
+            "--words",
+            "-w",
+            help="A file with one word per line; by default the terms of the glossary, "
+            "or the words of the text that would gain most.",
+        ),
+    ] = None,
+    model: options.Model = "default",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show which words would be taught and how long it would take.")
+    ] = False,
+    top: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Without a list: at most N words (1000).", show_default=False),
+    ] = None,
+    min_count: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Without a list: words that occur N times or more (4).",
+            show_default=False,
+        ),
+    ] = None,
+    placement: Annotated[
+        Placement | None,
+        typer.Option(
+            help="One token per word, or the word's subwords and then the token.",
+            show_default=False,
+            rich_help_panel=ADVANCED,
+        ),
+    ] = None,
+    reader_model: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL",
+            help="The masked LM that reads your sentences if the model is an encoder or a causal LM.",
+            rich_help_panel=ADVANCED,
+        ),
+    ] = "default",
+    learner: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="A folder made by `rarewords mimic fit` or `mimic train`, "
+            "or `am` for the attentive mimicking model that ships.",
+            show_default=False,
+            rich_help_panel=ADVANCED,
+        ),
+    ] = None,
+    settings: options.SettingsFile = None,
+    set_: options.Set = None,
+    field: options.Field = "text",
+    workers: options.Workers = None,
+    device: options.Device = "auto",
+    as_json: options.Json = False,
 ) -> None:
-    """Teach a model the rare words of a text, judge each word, and save an ordinary Hugging Face folder.
+    """Add words to a model, from a glossary, from text that uses them, or from both.
 
-    Each word is judged better, unclear or worse; a word judged worse is left alone and named. After an
+    Each word is checked; a word that does worse with its embedding is skipped, with the reason. After an
     interruption the same command resumes.
 
-    Example: `rarewords teach notes/*.txt --out taught`
-    """
-    from rarewords.teaching.plan import Plan, plan_teaching
+    Examples:
 
-    changes = {"min_count": min_count, "top": top, "slash": slash, "rule": rule, "question": question}
-    work: Callable[..., Plan | Taught] = plan_teaching if plan else rarewords.teach
-    done = work(
-        texts or [],
-        out,
-        words=read_words(words) if words is not None else None,
+        rarewords teach -g terms.csv -m sentence-transformers/all-MiniLM-L6-v2 -o out
+
+        rarewords teach notes/*.txt --out taught
+    """
+    from rarewords.teaching.prepare import Request
+
+    if out is None and not dry_run:
+        raise typer.BadParameter("name the new model's folder with --out", param_hint="--out")
+    chosen = options.read_settings(
+        settings, set_, TeachSettings, top=top, min_count=min_count, placement=placement
+    )
+    request = Request(
         model=model,
-        corpus=corpus,
+        texts=options.paths(texts),
+        glossary=glossary,
+        words=None if words is None else read_words(words),
         learner=learner,
-        reader=reader,
-        settings=options.read_settings(settings, TeachSettings, **changes),
+        reader_model=reader_model,
+        settings=chosen,
         device=device,
         field=field,
         workers=workers,
     )
+    if out is None or dry_run:
+        from rarewords.teaching.dry_run import dry_run as estimate
+
+        _print_estimate(estimate(**vars(request)), as_json)
+        return
+    from rarewords.teaching.teach import run
+
+    require_free(out)
+    with workspace(out) as cache:
+        result = run(request, cache)
+        result.save_pretrained(out)
     if as_json:
-        options.show(True, {"folder": str(out), **done.as_json()})
-    elif isinstance(done, Plan):
-        names = options.first_few(done.words)
-        typer.echo(f"Would teach {done.model} {len(done.words):,} words: {names}")
-        _print_refused("Would not teach", done.refused)
-        typer.echo("\n".join(done.lines()))
+        options.show(True, {"folder": str(out), **result.as_json()})
     else:
-        _print_taught(done)
-    if not isinstance(done, Plan) and done.warning:
-        typer.echo(f"Warning: {done.warning}.", err=True)
+        _print_result(result, out)
 
 
-def _print_taught(taught: Taught) -> None:
+def _print_estimate(found: DryRun, as_json: bool) -> None:
+    if as_json:
+        options.show(True, found.as_json())
+        return
+    chosen = [one.word for one in found.words if not one.skipped]
+    typer.echo(f"Would teach {found.model} {len(chosen):,} words: {options.first_few(chosen)}")
+    _print_skipped({one.word: one.skipped for one in found.words if one.skipped})
+    typer.echo("\n".join(found.lines()))
+
+
+def _print_result(result: TeachResult, out: Path) -> None:
     """Print the table of answers, the figures, and every word that was not taught."""
     from rich.console import Console
-    from rich.table import Column, Table
+    from rich.table import Table
 
-    from rarewords.report.tables import figure
-    from rarewords.teaching.clutter import summary
-    from rarewords.teaching.outcome import fell_line
     from rarewords.teaching.questions import as_title
 
-    answered = any(one.before for one in taught.words)  # by masked LMs only
-    headings = ("word", "before", "after") if answered else ("word",)
     tables: dict[str, Table] = {}
-    for one in sorted(taught.words, key=lambda one: -one.expected_gain)[:_SHOWN]:
-        verdict = one.verdict if one.probability is None else f"{one.verdict}, p = {one.probability:.2f}"
-        answers = [", ".join(one.before[:3]), ", ".join(one.after[:3])] if answered else []
-        columns = [Column(heading, overflow="fold") for heading in headings]
-        title = as_title(one.question) if answered else None
-        table = Table(*columns, "verdict", title=title, title_justify="left")
-        tables.setdefault(one.question, table).add_row(one.word, *answers, verdict)
+    for one in result.taught[:_SHOWN]:
+        title = as_title(one.question)
+        table = tables.setdefault(
+            title, Table("word", "before", "after", "verdict", title=title, title_justify="left")
+        )
+        table.add_row(one.word, ", ".join(one.before[:3]), ", ".join(one.after[:3]), one.verdict)
     Console(markup=False, emoji=False).print(*tables.values())  # a word may look like either
-    number = "one more word" if len(taught.words) == 1 else f"{len(taught.words):,} more words"
-    typer.echo(f"{taught.folder}: {taught.model} with {number}")
-    typer.echo("Verdicts: " + ", ".join(f"{number:,} {name}" for name, number in taught.verdicts.items()))
-    if taught.learner != "default":
-        typer.echo(f"Learner: {taught.learner}")
-    if taught.held_out is not None:
-        before, after = taught.held_out
-        means = f"{before:.3f} with pieces, {after:.3f} with vectors"
-        typer.echo(f"Held-out contexts, {taught.measure}: {means}")
-    for score in taught.probed.scores[-1:]:  # all relations together
-        mrr = f"MRR {figure(score.before)} before, {figure(score.after)} after"
-        typer.echo(f"WNLaMPro, {score.words:,} of these words: {mrr}")
-    if taught.fell:
-        typer.echo(fell_line(taught))
-    verb = "Taught anyway" if taught.settings.keep_all else "Left alone"
-    _print_refused(verb, {one.word: one.judgement.reason for one in taught.worse if one.judgement})
-    if taught.unjudged:
-        names = ", ".join(taught.unjudged)
-        typer.echo(f"Not judged for lack of contexts ({len(taught.unjudged):,}): {names}")
-    _print_refused("Not taught", taught.refused)
-    for line in summary(taught.passed_over):
-        typer.echo(f"Passed over: {line}")
+    number = len(result.taught)
+    typer.echo(f"{out}: {result.base} with {number:,} more {'word' if number == 1 else 'words'}")
+    typer.echo("Verdicts: " + ", ".join(f"{count:,} {name}" for name, count in result.verdicts.items()))
+    if result.learner != "default":
+        typer.echo(f"Learner: {result.learner}")
+    if result.held_out is not None:
+        before, after = result.held_out
+        typer.echo(f"Held-out sentences: {before:.3f} with subwords, {after:.3f} with embeddings")
+        typer.echo(f"  ({result.measure})")
+    if not result.settings.keep_all:
+        _print_skipped({one.word: one.check.reason for one in result.worse if one.check})
+    _print_skipped(result.skipped)
 
 
-def _print_refused(verdict: str, refused: dict[str, str]) -> None:
-    for word, reason in list(refused.items())[:_SHOWN]:
-        typer.echo(f"{verdict}: {word}: {reason}")
-    if len(refused) > _SHOWN:
-        typer.echo(f"{verdict}: {len(refused) - _SHOWN:,} more (--json names all)")
+def _print_skipped(skipped: Mapping[str, str]) -> None:
+    from rarewords.teaching.clutter import summary
+
+    for line in summary(skipped):
+        typer.echo(f"Skipped: {line}")
 
 
 def scan(
-    texts: list[str] | None = None,
-    model: str = "default",
-    rule: str = "english",
-    min_count: int = 1,
-    top: int | None = None,
-    ask: int = 20,
-    phrases: bool = False,
-    out: Path | None = None,
-    field: str = "text",
-    workers: int | None = None,
-    device: str = "auto",
-    as_json: bool = False,
+    texts: options.Texts = None,
+    model: options.Model = "default",
+    top: Annotated[int, typer.Option(min=1, metavar="N", help="Show N words.")] = 20,
+    min_count: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Words that occur N times or more (4).", show_default=False),
+    ] = None,
+    phrases: Annotated[
+        bool, typer.Option("--phrases", help="Find fixed phrases too: shortness of breath.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write a words file for `teach --words`.")
+    ] = None,
+    settings: options.SettingsFile = None,
+    set_: options.Set = None,
+    field: options.Field = "text",
+    workers: options.Workers = None,
+    device: options.Device = "auto",
+    as_json: options.Json = False,
 ) -> None:
-    """Find the words of a text that the model splits into pieces, those that would gain most first.
+    """Show the words of a text that `teach` would add, in its order, and why it would skip others.
 
-    Parts of addresses, markup, repeated lines and inflections of known words are passed over. The model is
-    asked what the first words mean to it now; their need says how far that is from what the text says.
+    The mismatch says how far the model's answers about a word are from what the text says, from 0 to 1.
 
-    Example: `rarewords scan reports/*.txt --out words.txt`
+    Example:
+
+        rarewords scan reports/*.txt --top 50 --out words.txt
     """
-    from rarewords.teaching.clutter import summary  # needs Arrow
-
-    everything = as_json or out is not None
+    chosen = options.read_settings(settings, set_, TeachSettings, top=top, min_count=min_count)
     found = rarewords.scan(
-        texts or [],
+        options.paths(texts) or [],
         model,
-        rule=rule,  # type: ignore[arg-type]  # checked with the settings
-        min_count=min_count,
-        top=top if top or everything else _ON_SCREEN,
-        ask=ask,
         phrases=phrases,
+        settings=chosen,
         device=device,
         field=field,
         workers=workers,
     )
+    kept = [one for one in found.words if not one.skipped]
     if out is not None:
-        # A word that loses nothing gains nothing from teaching.
-        lines = [f"{word.word}\t{word.count}\n" for word in found.missing if word.gain > 0]
-        lines += [f"{phrase}\t{count}\n" for phrase, count in found.phrases.items()]
-        write_lines(out, lines)
-    missing = [{**asdict(word), "gain": round(word.gain, 2)} for word in found.missing]
-    share = 100 * found.missing_occurrences / found.occurrences
-    lines = [
-        f"{found.missing_words:,} of {found.words:,} words are not one piece for {found.model}; "
-        f"they are {share:.1f} % of the text"
-    ]
-    if min_count > 1:
-        lines.append(f"Of these, words that occur {min_count:,} times or more: {found.frequent_words:,}")
-    if found.left_out:
-        lines.append(f"Words that --rule {rule} leaves out: {found.left_out:,} (--rule any counts them)")
-    lines += [f"Passed over: {line}" for line in summary(found.passed_over)]
-    shown = found.missing[: top or _ON_SCREEN]
-    width, asked = max([4, *(len(word.word) for word in shown)]), any(word.answers for word in shown)
-    if shown:
-        middle = f"{'need':>4}  {'answers now':<36}  " if asked else ""
-        lines.append(f"{'word':<{width}}  {'count':>9}  {middle}pieces")
-    for word in shown:
-        need = "" if word.need is None else f"{word.need:.2f}"
-        middle = f"{need:>4}  {', '.join(word.answers):<36}  " if asked else ""
-        lines.append(f"{word.word:<{width}}  {word.count:>9,}  {middle}{' '.join(word.pieces)}")
+        lines = [f"{one.word}\t{one.count}\n" for one in kept]
+        write_lines(out, [*lines, *(f"{phrase}\t{count}\n" for phrase, count in found.phrases.items())])
+    share = 100 * found.split_occurrences / found.occurrences
+    about = f"{found.model} splits {found.split:,} of {found.distinct:,} distinct words, {share:.1f} % of the text"
+    lines = [about, *_rows(kept), *_skipped_lines(found.words)]
     if phrases:
         names = ", ".join(f"{phrase} ({count:,})" for phrase, count in found.phrases.items())
         lines.append(f"Fixed phrases: {names or 'none'}")
-    options.show(as_json, {**asdict(found), "missing": missing}, *lines)
+    options.show(as_json, asdict(found), *lines)
+
+
+def _rows(words: Iterable[MissingWord]) -> list[str]:
+    rows = [("word", "count", "mismatch", "answers now", "subwords")]
+    for one in words:
+        mismatch = "" if one.mismatch is None else f"{one.mismatch:.2f}"
+        rows.append((one.word, f"{one.count:,}", mismatch, ", ".join(one.answers), " ".join(one.subwords)))
+    if len(rows) == 1:
+        return []
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    aligned = (str.ljust, str.rjust, str.rjust, str.ljust, str.ljust)
+    return [
+        "  ".join(
+            align(cell, width) for align, cell, width in zip(aligned, row, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _skipped_lines(words: Iterable[Any]) -> list[str]:
+    from rarewords.teaching.clutter import summary
+
+    return [f"Skipped: {line}" for line in summary({one.word: one.skipped for one in words if one.skipped})]

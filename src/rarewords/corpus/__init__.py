@@ -1,4 +1,5 @@
-"""Text in, counts and contexts out: everything that learns here learns from a store made by this package.
+"""Text in, counts and contexts out: everything that learns here learns from a corpus made by this package.
 
-:func:`rarewords.corpus.build.build` makes a store from text, :class:`rarewords.corpus.store.Store` reads it.
+:func:`rarewords.corpus.build.build` makes a corpus from text, :class:`rarewords.corpus.corpus.Corpus` reads
+it.
 """

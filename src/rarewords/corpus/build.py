@@ -1,63 +1,69 @@
-"""Building stores.
+"""Building corpora.
 
-Text is cut into shards, each shard becomes one or more parts in a work folder beside the store, and the parts
-are merged. Everything in the work folder is named after what it was made from and appears whole or not at
-all, so that a second start resumes from there.
+Text is cut into shards, each shard becomes one or more parts in a work folder beside the corpus, and the
+parts are merged. Everything in the work folder is named after what it was made from and appears whole or not
+at all, so that a second start resumes from there.
 """
 
 import ctypes
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import astuple
 from pathlib import Path
 
+from rarewords._internal.cache import key_of, require_free, workspace
+from rarewords._internal.engine import Engine, engine_for
+from rarewords._internal.files import write_json
+from rarewords._internal.progress import message, progress
+from rarewords.corpus.corpus import Corpus
 from rarewords.corpus.merge import merge_parts
 from rarewords.corpus.part import part_of_text
 from rarewords.corpus.read import read_shard
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.corpus.sources import SHARD_BYTES, Shard, Source, cut, find_sources, spool
-from rarewords.corpus.store import Store
-from rarewords.engine import Engine, engine_for
+from rarewords.corpus.sources import SHARD_BYTES, Shard, Source, TextSource, cut, find_sources, spool
 from rarewords.errors import InputError
-from rarewords.files import write_json
-from rarewords.progress import message, progress
-from rarewords.stages import key_of, require_free, work_beside
 
 
 def build(
-    texts: Sequence[str | Path],
+    texts: str | Path | Iterable[TextSource],
     out: str | Path,
     settings: CorpusSettings | None = None,
     *,
     field: str = "text",
     workers: int | None = None,
     engine: str = "local",
-) -> Store:
-    """Make a store from text.
+) -> Corpus:
+    """Make a corpus from text.
 
-    :param texts: files, folders, patterns, ``-`` for standard input.
-        A file whose bytes were already read is skipped.
+    :param texts: texts, files, folders, patterns, records, ``-`` for standard input. A string that names a
+        file is read as one. A file whose bytes were already read is skipped.
     :param field: the field that holds the text in JSON lines, CSV and Parquet.
     :param workers: processes on this machine, or tasks at a time on a cluster; all cores by default, for a
         small text one.
     """
     out, settings = Path(out), settings or CorpusSettings()
+    texts = [texts] if isinstance(texts, str | Path) else texts
     require_free(out)
-    with work_beside(out) as stages:
-        sources = _sources(texts, field, stages.path)
+    with workspace(out) as cache:
+        sources = _sources(texts, field, cache.path)
         if engine == "local" and sum(source.size for source in sources.values()) < SHARD_BYTES:
             workers = workers or 1  # starting processes would take longer
         with engine_for(engine, workers) as runner:
-            parts = _read(sources, settings, runner, stages.path)
-            merge_parts(parts, settings, list(sources), out, runner, stages.path)
-    return Store.open(out)
+            parts = _read(sources, settings, runner, cache.path)
+            merge_parts(parts, settings, list(sources), out, runner, cache.path)
+    return Corpus.open(out)
 
 
-def _sources(texts: Sequence[str | Path], field: str, work: Path) -> dict[str, Source]:
+def _sources(texts: Iterable[TextSource], field: str, work: Path) -> dict[str, Source]:
     """Files to read by the digest of their content, each content once."""
     sources: dict[str, Source] = {}
-    for source in find_sources(spool(texts, work / "spool"), field):
+    try:
+        found = find_sources(spool(texts, work / "spool", field), field)
+    except InputError:
+        shutil.rmtree(work / "spool", ignore_errors=True)  # a second start writes it again
+        raise
+    for source in found:
         digest = source.digest()
         if digest in sources:
             message(f"Skipping {source.path}: its text has already been read")

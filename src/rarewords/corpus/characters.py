@@ -73,7 +73,7 @@ def hashes(lower_case: bool) -> Hash:
 
 
 def fold(text: str) -> str:
-    """Lower-case a text as the store does: one character for one, so that places in it stay.
+    """Lower-case a text as the corpus does: one character for one, so that places in it stay.
 
     >>> fold("Straßen-CAFÉ")
     'straßen-café'

@@ -1,4 +1,4 @@
-"""Columns of numbers and byte strings on disk: plain files during the work, Arrow files in a finished store.
+"""Columns of numbers and byte strings on disk: plain files during the work, Arrow files in a finished corpus.
 
 A plain column is a file of numbers in the type of :data:`DTYPES`. A column of byte strings is a file with the
 strings one after the other, and beside it a column ``NAME_start`` that says where each one starts.
@@ -16,7 +16,8 @@ import pyarrow as pa
 
 Array = npt.NDArray[Any]
 
-# W words, C contexts, S sentences; in a merge P sentences of all parts, D distinct ones, R rows of the store.
+# W words, C contexts, S sentences; in a merge P sentences of all parts, D distinct ones, R rows of the
+# corpus.
 DTYPES = {
     "word_hash": "<u8",  # (W,) rising
     "word_count": "<i8",  # (W,)

@@ -1,4 +1,4 @@
-"""Merging parts into a store, one range of hashes at a time.
+"""Merging parts into a corpus, one range of hashes at a time.
 
 1. For each range of sentence keys: the distinct sentences of all parts, numbered in the order of their keys
    (:func:`merge_sentences`).
@@ -17,25 +17,24 @@ from dataclasses import astuple, dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import zstandard
 
+from rarewords._internal.cache import key_of
+from rarewords._internal.engine import Engine
+from rarewords._internal.files import read_json, whole_folder
+from rarewords._internal.progress import progress
 from rarewords.corpus.columns import Array, Columns, append, offsets, write_table
+from rarewords.corpus.corpus import FORMAT, SENTENCES_PER_BLOCK, Header, Totals, pack
 from rarewords.corpus.sample import smallest_distinct
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.corpus.store import FORMAT, SENTENCES_PER_BLOCK, Header, Totals, block_packer
-from rarewords.engine import Engine
 from rarewords.errors import InputError
-from rarewords.files import read_json, whole_folder
-from rarewords.progress import progress
-from rarewords.stages import key_of
 
 CONTEXTS_AT_ONCE = 1_500_000
 SENTENCES_AT_ONCE = 1_000_000
-BLOCKS_AT_ONCE = 8192
-_DICTIONARY_SENTENCES = 2048
+BLOCKS_AT_ONCE = 2048
 # A context while words are merged: its word's number in the range, its hash, and where it is.
 _CONTEXT = np.dtype([("word", "i8"), ("hash", "u8"), ("number", "i8"), ("position", "u2")])
 # Rows of a record batch, and types of the columns.
@@ -43,7 +42,7 @@ _TABLES = {
     "words.arrow": (1 << 20, {"hash": pa.uint64(), "word": pa.string(), "count": pa.int64(),
                               "contexts": pa.uint32(), "context_start": pa.int64()}),
     "contexts.arrow": (1 << 22, {"sentence": pa.uint32(), "position": pa.uint16()}),
-    "sentences.arrow": (1 << 13, {"text": pa.binary()}),
+    "sentences.arrow": (1 << 11, {"text": pa.binary()}),
 }  # fmt: skip
 
 
@@ -80,7 +79,7 @@ def merge_parts(
     engine: Engine,
     work: Path,
 ) -> None:
-    """Merge the parts at ``paths`` into a store at ``out``; intermediate results go to ``work``.
+    """Merge the parts at ``paths`` into a corpus at ``out``; intermediate results go to ``work``.
 
     :param texts: digests of the texts that the parts were made from.
     """
@@ -90,18 +89,16 @@ def merge_parts(
     totals = Totals(*map(sum, zip(*map(astuple, read), strict=True)))
     if not totals.words:
         shutil.rmtree(work, ignore_errors=True)  # a second start has no use for it
-        raise InputError("the text has no words; check that the files hold text")
+        raise InputError("the text has no words; check that the files hold text", code="no-text")
     edges = _edges_of_hashes(merge, "sentence_high", SENTENCES_AT_ONCE)
     _number_sentences(merge, _run(merge, "sentences", merge_sentences, edges, engine))
     edges = _edges_of_hashes(merge, "context_hash", CONTEXTS_AT_ONCE)
     words = _run(merge, "words", merge_words, edges, engine)
     rows = _choose_rows(merge, words)
-    dictionary = b"\n".join(_texts_of_rows(merge, 0, min(_DICTIONARY_SENTENCES, rows // 64)))
-    (merge.folder / "dictionary").write_bytes(dictionary)
     edges = [*range(0, rows, BLOCKS_AT_ONCE * SENTENCES_PER_BLOCK), rows]
     packed = _run(merge, "blocks", pack_sentences, edges, engine)
-    with whole_folder(out) as folder, progress("Writing the store"):
-        _write_tables(folder, merge, words, packed, dictionary)
+    with whole_folder(out) as folder, progress("Writing the corpus"):
+        _write_tables(folder, merge, words, packed)
         contexts = sum(len(result.numbers("context_number")) for result in words)
         Header(settings, totals, rows, contexts, tuple(sorted(texts))).write(folder)
 
@@ -220,14 +217,13 @@ def _choose_rows(merge: Merge, words: list[Columns]) -> int:
         append(folder, distinct_row=rows + np.cumsum(own) - 1, row_place=places[own])
         rows += int(own.sum())
     if rows >= 2**32:
-        raise InputError("the sample needs more than 2^32 sentences; use fewer --contexts")
+        raise InputError("the sample needs more than 2^32 sentences; use fewer --contexts", code="text")
     return rows
 
 
 def pack_sentences(merge: Merge, low: int, high: int) -> Result:
     """Compress the sentences of rows ``low`` to ``high``, block by block."""
     texts = _texts_of_rows(merge, low, high)
-    pack = block_packer((merge.folder / "dictionary").read_bytes())
     starts = range(0, len(texts), SENTENCES_PER_BLOCK)
     return {"block": [pack(texts[start : start + SENTENCES_PER_BLOCK]) for start in starts]}
 
@@ -244,25 +240,23 @@ def _texts_of_rows(merge: Merge, low: int, high: int) -> list[bytes]:
     return list(texts)
 
 
-def _write_tables(
-    folder: Path, merge: Merge, words: list[Columns], packed: list[Columns], dictionary: bytes
-) -> None:
-    """Write the Arrow files of a store: the same bytes however the ranges were cut."""
+def _write_tables(folder: Path, merge: Merge, words: list[Columns], packed: list[Columns]) -> None:
+    """Write the Arrow files of a corpus: the same bytes however the ranges were cut."""
     metadata = {"format": FORMAT, "settings": json.dumps(merge.settings.to_dict(), sort_keys=True)}
-    shared = {"dictionary": zstandard.ZstdCompressor(level=9).compress(dictionary)}
     row = merge.sentences.numbers("distinct_row")
     contexts = (
         {"sentence": row[result.numbers("context_number")], "position": result.numbers("context_position")}
         for result in words
     )
     blocks = ({"text": result.strings("block")} for result in packed)
-    for name, batches, extra in (
-        ("words.arrow", _word_batches(words), {}),
-        ("contexts.arrow", contexts, {}),
-        ("sentences.arrow", blocks, shared),
-    ):
+    tables: dict[str, Iterator[Any]] = {
+        "words.arrow": _word_batches(words),
+        "contexts.arrow": contexts,
+        "sentences.arrow": blocks,
+    }
+    for name, batches in tables.items():
         rows, types = _TABLES[name]
-        write_table(folder / name, pa.schema(types, metadata={**metadata, **extra}), rows, batches)
+        write_table(folder / name, pa.schema(types, metadata=metadata), rows, batches)
 
 
 def _word_batches(words: list[Columns]) -> Iterator[Result]:

@@ -1,4 +1,4 @@
-"""A part: counts, contexts and sentences of one piece of text, as plain columns.
+"""A part: counts, contexts and sentences of one stretch of text, as plain columns.
 
 Everything in a part is ordered by content hash (words by their hash, sentences by their key), so that a range
 of hashes is one stretch of each file and parts are merged range by range in bounded memory.
@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from rarewords._internal.files import whole_folder, write_json
 from rarewords.corpus.characters import Hash, Int, fold
 from rarewords.corpus.columns import append, offsets, ragged
+from rarewords.corpus.corpus import Totals
 from rarewords.corpus.sample import context_hashes, smallest_distinct
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.corpus.store import Totals
 from rarewords.corpus.text import Words, blocks, entry_pattern, split
-from rarewords.files import whole_folder, write_json
 
 
 def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Path) -> None:

@@ -61,23 +61,23 @@ def _jsonl(stream: Iterator[bytes], source: Source, start: int, numbers: bool) -
             yield _encode(_json_text(record, source.field, numbers))
         except InputError as error:
             before = sum(block.count(b"\n") for block in _range(source.path, 0, start))
-            raise InputError(f"{source.path}, line {before + number} {error}") from None
+            raise InputError(f"{source.path}, line {before + number} {error}", code=error.code) from None
 
 
 def _json_text(text: str, field: str, numbers: bool) -> str:
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"is not JSON: {error}") from None
+        raise InputError(f"is not JSON: {error}", code="format") from None
     if not isinstance(record, dict):
-        raise InputError("is not a JSON object; each line must be one")
+        raise InputError("is not a JSON object; each line must be one", code="format")
     if field not in record:
-        raise InputError(_no_field(field, list(record)))
+        raise InputError(_no_field(field, list(record)), code="field")
     value = record[field]
     if numbers and isinstance(value, int):
         return str(value)
     if not isinstance(value, str | None):
-        raise InputError(f"has a field {field!r} that is not text but {value!r:.40}")
+        raise InputError(f"has a field {field!r} that is not text but {value!r:.40}", code="field")
     return value or ""
 
 
@@ -92,26 +92,28 @@ def _csv(stream: Iterator[bytes], source: Source) -> Iterator[bytes]:
         if names is None:
             return
         if source.field not in names:
-            raise InputError(f"{source.path} {_no_field(source.field, names)}")
+            raise InputError(f"{source.path} {_no_field(source.field, names)}", code="field")
         column = names.index(source.field)
         for row in rows:
             if row:
                 yield _encode(row[column] if len(row) > column else "")
     except csv.Error as error:
-        raise InputError(f"{source.path}, line {rows.line_num}: not valid CSV: {error}") from None
+        raise InputError(
+            f"{source.path}, line {rows.line_num}: not valid CSV: {error}", code="format"
+        ) from None
 
 
 def _parquet(source: Source, numbers: bool) -> Iterator[bytes]:
     with pq.ParquetFile(source.path) as file:
         names = file.schema_arrow.names
         if source.field not in names:
-            raise InputError(f"{source.path} {_no_field(source.field, names)}")
+            raise InputError(f"{source.path} {_no_field(source.field, names)}", code="field")
         kind = file.schema_arrow.field(source.field).type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)
         if not (is_text or (numbers and pa.types.is_integer(kind))):
-            raise InputError(f"{source.path}: field {source.field!r} is not text but {kind}")
+            raise InputError(f"{source.path}: field {source.field!r} is not text but {kind}", code="field")
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[source.field], use_threads=False):
             texts = batch.column(0).cast(pa.large_string())
             texts.validate(full=True)  # that it is UTF-8
@@ -177,8 +179,8 @@ def chunks(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
     ready: list[bytes] = []
     amount, rest = 0, b""
     for block in blocks:
-        *pieces, rest = [piece for line in (rest + block).split(b"\n") for piece in _pieces(line)]
-        ready.append(b"".join([piece + b"\n" for piece in pieces]))
+        *lines, rest = [part for line in (rest + block).split(b"\n") for part in _cut_long(line)]
+        ready.append(b"".join([line + b"\n" for line in lines]))
         amount += len(ready[-1])
         if amount >= size:
             yield b"".join(ready)
@@ -189,9 +191,9 @@ def chunks(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
         yield b"".join(ready)
 
 
-def _pieces(line: bytes) -> list[bytes]:
-    """A line cut so that no piece is longer than MAX_LINE."""
-    pieces: list[bytes] = []
+def _cut_long(line: bytes) -> list[bytes]:
+    """A line cut so that no part is longer than MAX_LINE."""
+    parts: list[bytes] = []
     while len(line) > MAX_LINE:
         at = max(line.rfind(space, 1, MAX_LINE) for space in (b" ", b"\t", b"\r"))
         if at <= 0:
@@ -199,9 +201,9 @@ def _pieces(line: bytes) -> list[bytes]:
             # Without white space, at least not inside a character.
             while at > MAX_LINE - 4 and line[at] & 0xC0 == 0x80:
                 at -= 1
-        pieces.append(line[:at])
+        parts.append(line[:at])
         line = line[at:]
-    return [*pieces, line]
+    return [*parts, line]
 
 
 def _range(path: str, start: int, stop: int) -> Iterator[bytes]:
@@ -220,7 +222,7 @@ def _line_start(stream: IO[bytes], place: int) -> int:
     if place == 0:
         return 0
     stream.seek(place - 1)
-    while (piece := stream.readline(_BLOCK)) and not piece.endswith(b"\n"):
+    while (part := stream.readline(_BLOCK)) and not part.endswith(b"\n"):
         pass
     return stream.tell()
 
@@ -243,4 +245,4 @@ def _reported(source: Source) -> Iterator[None]:
             problem = "is truncated; copy or download it again"
         else:
             problem = f"is not a valid {source.compression or source.format} file: {error}"
-        raise InputError(f"{source.path} {problem.splitlines()[0]}") from None
+        raise InputError(f"{source.path} {problem.splitlines()[0]}", code="damaged") from None

@@ -1,10 +1,11 @@
-"""What a store is made with."""
+"""What a corpus is made with."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self, get_args
+from pathlib import Path
+from typing import Any, Literal
 
+from rarewords._internal.schema import LARGEST_NUMBER, bounded, check_bounds
 from rarewords.errors import InputError
-from rarewords.settings import LARGEST_NUMBER, bounded, check_bounds, checked_settings
 
 WordRule = Literal["english", "any"]
 
@@ -33,21 +34,22 @@ class CorpusSettings:
     seed: int = bounded(0, at_least=0, at_most=LARGEST_NUMBER)
 
     def __post_init__(self) -> None:
-        if self.words not in get_args(WordRule):
-            raise InputError(f"the word rule (--rule) must be english or any, not {self.words!r}")
         check_bounds(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings and the version of the rules, as ``store.json`` holds them."""
+        """The settings and the version of the rules, as ``corpus.json`` holds them."""
         return {**asdict(self), "rules": RULES}
 
-    @classmethod
-    def from_dict(cls, values: dict[str, Any], source: str) -> Self:
-        """Read settings back; ``source`` names the file in the message if they do not fit."""
+    @staticmethod
+    def without_rules(values: Any, source: str | Path) -> Any:
+        """The settings that a file holds, if it was written with this version of the rules."""
+        if not isinstance(values, dict):
+            return values
         values = {**values}
         rules = values.pop("rules", None)
         if rules != RULES:
             problem = f"version {rules} of the word rules, this is version {RULES}"
-            raise InputError(f"{source} was written with {problem}; build the store again from its text")
-        found = checked_settings(cls, values, "settings")
-        return cls(**{name: found[name] for name in asdict(cls())})  # each must be there
+            raise InputError(
+                f"{source} was written with {problem}; build the corpus again from its text", code="settings"
+            )
+        return values

@@ -4,20 +4,22 @@ import glob
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from rarewords._internal.cache import digest_of
+from rarewords._internal.files import file_digest, whole_file
 from rarewords.errors import InputError
-from rarewords.files import file_digest, whole_file
-from rarewords.stages import key_of
 
 Format = Literal["text", "jsonl", "csv", "tsv", "parquet"]
 Compression = Literal["", "gz", "bz2", "xz", "zst"]
 
 SHARD_BYTES = 8 << 20
+TextSource = str | Path | Mapping[str, Any]  # a path, a text, or a record that holds one
+_LONGEST_PATH = 4096
 _SMALL_SHARD, _SMALL_SHARDS = 1 << 20, 32  # a shorter text is cut finer, so that progress moves
 
 _FORMATS: dict[str, Format] = {
@@ -43,12 +45,12 @@ class Source:
     def digest(self) -> str:
         """What tells this text from others: the bytes of the file and how they are read."""
         field = "" if self.format == "text" else self.field
-        return key_of(file_digest(self.path), self.format, self.compression, field)
+        return digest_of(file_digest(self.path), self.format, self.compression, field)
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A piece of a source: the lines that start in bytes ``start`` to ``stop``, or every ``of``-th chunk."""
+    """A part of a source: the lines that start in bytes ``start`` to ``stop``, or every ``of``-th chunk."""
 
     source: Source
     start: int = 0
@@ -65,12 +67,14 @@ class Shard:
 def find_sources(texts: Sequence[str | Path], field: str = "text") -> list[Source]:
     """The files behind names, folders and patterns, in a fixed order, each once."""
     if not texts:
-        raise InputError("no text given; name files, folders or patterns, or - for standard input")
+        raise InputError(
+            "no text given; name files, folders or patterns, or - for standard input", code="no-text"
+        )
     paths = dict.fromkeys(path for text in texts for path in _expand(str(text)))
     sources = [_source(path, field) for path in paths]
     if not any(source.size for source in sources):
         names = f"{sources[0].path} is" if len(sources) == 1 else f"all {len(sources)} files are"
-        raise InputError(f"{names} empty; give a file that holds text")
+        raise InputError(f"{names} empty; give a file that holds text", code="unreadable")
     return sources
 
 
@@ -79,8 +83,8 @@ def cut(sources: Sequence[Source], workers: int) -> list[Shard]:
     shards: list[Shard] = []
     for source in sources:
         if source.format in ("text", "jsonl") and not source.compression:
-            pieces = max(1, round(source.size / SHARD_BYTES), min(source.size // _SMALL_SHARD, _SMALL_SHARDS))
-            edges = [source.size * piece // pieces for piece in range(pieces + 1)]
+            parts = max(1, round(source.size / SHARD_BYTES), min(source.size // _SMALL_SHARD, _SMALL_SHARDS))
+            edges = [source.size * part // parts for part in range(parts + 1)]
             shards += [Shard(source, a, b) for a, b in pairwise(edges) if b > a]
         else:
             # Each of its workers reads all of the file and keeps its share; more than two rarely pays.
@@ -89,13 +93,48 @@ def cut(sources: Sequence[Source], workers: int) -> list[Shard]:
     return shards
 
 
-def spool(texts: Sequence[str | Path], folder: Path) -> list[str]:
-    """Copy standard input (``-``), which cannot be read twice, to a file in ``folder``."""
-    names, copy = [str(text) for text in texts], folder / "standard-input.txt"
-    if "-" in names:
-        with whole_file(copy) as temporary, temporary.open("wb") as stream:
-            shutil.copyfileobj(sys.stdin.buffer, stream, 1 << 20)
-    return [str(copy) if name == "-" else name for name in names]
+def spool(texts: Iterable[TextSource], folder: Path, field: str = "text") -> list[Path]:
+    """The files behind some texts: what is not a file is written to one in ``folder``.
+
+    A :class:`Path`, and a string that names an existing file or folder or looks like a file name, is a path,
+    ``-`` is standard input, a mapping is a record with the text in ``field``; any other string is a text.
+    """
+    files: dict[Path, None] = {}
+    strings, piped = folder / "texts.txt", folder / "standard-input.txt"
+    with whole_file(strings) as temporary, temporary.open("w", encoding="utf-8", errors="replace") as stream:
+        for text in texts:
+            if isinstance(text, Mapping):
+                found = text.get(field)
+                if not isinstance(found, str):
+                    raise InputError(
+                        f"a record has no text in the field {field!r}; choose the field", code="field"
+                    )
+            elif text == "-":
+                files[piped] = None
+                continue
+            elif isinstance(text, Path) or _names_a_file(text):
+                files[Path(text)] = None
+                continue
+            else:
+                found = text
+            files[strings] = None
+            stream.write(f"{found}\n")
+    if strings not in files:
+        strings.unlink()  # an empty file would look like work worth keeping
+    if piped in files:
+        with whole_file(piped) as temporary, temporary.open("wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+    return list(files)
+
+
+def _names_a_file(text: str) -> bool:
+    """Whether a string is a path, not a text: ``notes.txt``, ``reports/*.jsonl.gz``, a folder that is there."""
+    if not any(map(str.isspace, text)) and _kind(Path(text))[0] is not None:
+        return True
+    try:  # an empty text is none, though Path("") exists
+        return 0 < len(text) < _LONGEST_PATH and Path(text).exists()
+    except (OSError, ValueError):  # too long for a name, or a null character
+        return False
 
 
 def _expand(text: str) -> list[str]:
@@ -110,7 +149,7 @@ def _expand(text: str) -> list[str]:
     else:
         return [text]
     if not found:
-        raise InputError(problem)
+        raise InputError(problem, code="no-text")
     return sorted(found)
 
 
@@ -131,16 +170,23 @@ def _source(name: str, field: str) -> Source:
     try:
         state = path.stat()
         if not path.is_file():
-            raise InputError(f"{name} is not a regular file; pipe it to standard input and give - instead")
+            raise InputError(
+                f"{name} is not a regular file; pipe it to standard input and give - instead",
+                code="unreadable",
+            )
         with path.open("rb") as stream:
             head = stream.read(2)
     except FileNotFoundError:
-        raise InputError(f"{name} does not exist; check the path") from None
+        raise InputError(f"{name} does not exist; check the path", code="missing-file") from None
     except OSError as error:
-        raise InputError(f"{name} cannot be read: {error.strerror}") from None
+        raise InputError(f"{name} cannot be read: {error.strerror}", code="unreadable") from None
     form, compression = _kind(path)
     if form == "parquet" and compression:
-        raise InputError(f"{name} is a compressed Parquet file; unpack it, Parquet compresses itself")
+        raise InputError(
+            f"{name} is a compressed Parquet file; unpack it, Parquet compresses itself", code="format"
+        )
     if not compression and form != "parquet" and head in (b"\xff\xfe", b"\xfe\xff"):
-        raise InputError(f"{name} is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path.name}")
+        raise InputError(
+            f"{name} is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path.name}", code="unreadable"
+        )
     return Source(os.path.abspath(name), form or "text", compression, field, state.st_size)  # noqa: PTH100

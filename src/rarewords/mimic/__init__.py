@@ -1,1 +1,1 @@
-"""Attentive mimicking: a word's vector from its spelling and its sentences."""
+"""Attentive mimicking: a word's embedding from its spelling and its sentences."""

@@ -1,4 +1,4 @@
-"""Attentive mimicking from end to end: fit, infer, save, load."""
+"""Attentive mimicking from end to end: fit, learn, save, load."""
 
 import hashlib
 from collections import Counter
@@ -13,27 +13,28 @@ import numpy as np
 import torch
 from safetensors.torch import save, save_file
 
+from rarewords._internal.cache import key_of
+from rarewords._internal.engine import one_thread
+from rarewords._internal.files import read_text, reading, whole_folder, write_json
+from rarewords._internal.progress import progress
+from rarewords._internal.schema import checked_settings, parse
 from rarewords.corpus.characters import fold
 from rarewords.corpus.columns import ragged
-from rarewords.corpus.store import Store
+from rarewords.corpus.corpus import Corpus
 from rarewords.corpus.text import word_hashes
-from rarewords.engine import one_thread
+from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
-from rarewords.files import read_text, understood, whole_folder, write_json
+from rarewords.learner.definitions import sentences_of
+from rarewords.learner.evidence import Evidence, LearnedEmbedding, LearnedEmbeddings
+from rarewords.learner.known_words import KnownWords
+from rarewords.learner.settings import MIMIC_FORMAT, read_config
 from rarewords.lm import LanguageModel
 from rarewords.mimic.batches import ContextEmbeddings, PreparedContexts, Reader, Sentences
-from rarewords.mimic.definitions import sentences_of
-from rarewords.mimic.evidence import Evidence, Inferred, InferredWords
-from rarewords.mimic.model import FormContextModel, Mimicked, WordBatch
+from rarewords.mimic.model import FormContextModel, MimicOutput, WordBatch
 from rarewords.mimic.ngrams import UNKNOWN, NgramTable
-from rarewords.mimic.readings import KnownWords
-from rarewords.mimic.settings import MIMIC_FORMAT, MimicSettings, preset, read_config
+from rarewords.mimic.settings import MimicSettings, preset
 from rarewords.mimic.train import EpochReport, TrainingWords, train
 from rarewords.models import load_packed
-from rarewords.progress import progress
-from rarewords.settings import checked_settings
-from rarewords.stages import key_of
-from rarewords.vectors import WordVectors
 
 _WORDS_PER_BATCH = 256
 _NOTHING = "no context with a known word and no known n-gram; give sentences that contain it"
@@ -43,13 +44,13 @@ _NOTHING = "no context with a known word and no known n-gram; give sentences tha
 class AttentiveMimicking:
     """A trained mimic model for one language model.
 
-    :param targets: vectors of words of several pieces, which also serve as embeddings of context words.
+    :param targets: embeddings of words of several subwords, which also serve as embeddings of context words.
     """
 
     lm: LanguageModel
     model: FormContextModel
     table: NgramTable
-    targets: WordVectors | None
+    targets: WordEmbeddings | None
     settings: MimicSettings
     history: tuple[EpochReport, ...] = ()
 
@@ -58,38 +59,43 @@ class AttentiveMimicking:
     def fit(
         cls,
         lm: LanguageModel,
-        store: Store,
-        targets: WordVectors | None = None,
+        corpus: Corpus,
+        targets: WordEmbeddings | None = None,
         settings: MimicSettings | None = None,
         *,
         work: Path | None = None,
         prepared: PreparedContexts | None = None,
         after_epoch: Callable[[EpochReport, "AttentiveMimicking"], None] | None = None,
     ) -> Self:
-        """Train on the frequent words of a store that have a vector to mimic.
+        """Train on the frequent words of a corpus that have an embedding to mimic.
 
-        :param targets: vectors of words of several pieces, from one-token approximation; without them only
-            words of one piece are learned.
+        :param targets: embeddings of words of several subwords, from one-token approximation; without them
+            only words of one subword are learned.
         :param work: a folder for checkpoints; an interrupted training with the same inputs resumes from it.
-        :param prepared: contexts already read from the store, for several trainings on the same text.
+        :param prepared: contexts already read from the corpus, for several trainings on the same text.
         """
         settings = settings or preset("am+context")
         check_made_for(lm, targets)
-        if store.settings.lower_case != lm.lower_case:
-            raise InputError("the store and the model differ in lower-casing; build the store with --model")
+        if corpus.settings.lower_case != lm.lower_case:
+            raise InputError(
+                "the corpus and the model differ in lower-casing; build the corpus with --model",
+                code="lower-case",
+            )
         known = ContextEmbeddings.of(lm, targets, punctuation=settings.punctuation)
-        frequent, counts = store.counts(settings.min_count)
+        frequent, counts = corpus.counts(settings.min_count)
         rows = known.rows(word_hashes(frequent))
         chosen = np.flatnonzero(rows < len(known.matrix))
         if len(chosen) < 2:
             few = f"only {len(chosen)} of {len(frequent)} words that occur {settings.min_count} times"
-            raise InputError(f"{few} have a vector to mimic; use a larger corpus or a lower min_count")
+            raise InputError(
+                f"{few} have an embedding to mimic; use a larger corpus or a lower min_count", code="mimic"
+            )
         table = NgramTable.from_words(frequent, settings)
         words = [frequent[place] for place in chosen]
-        prepared = prepared or PreparedContexts(store, words)
-        vectors = known.matrix[torch.from_numpy(rows[chosen]).to(lm.device)]
-        data = TrainingWords(counts[chosen], vectors, table.bags(words), Reader(prepared, words, known))
-        made_from = [lm.fingerprint, store.key, prepared.limit, None if targets is None else targets.key]
+        prepared = prepared or PreparedContexts(corpus, words)
+        embeddings = known.matrix[torch.from_numpy(rows[chosen]).to(lm.device)]
+        data = TrainingWords(counts[chosen], embeddings, table.bags(words), Reader(prepared, words, known))
+        made_from = [lm.fingerprint, corpus.key, prepared.limit, None if targets is None else targets.key]
         name = f"training-{key_of(asdict(settings), made_from)}.pt"
 
         def report(epoch: EpochReport, model: FormContextModel) -> None:
@@ -101,52 +107,54 @@ class AttentiveMimicking:
         return cls(lm, model, table, targets, settings, tuple(history))
 
     @one_thread()
-    def infer(self, word: str, contexts: Sequence[str] = ()) -> Inferred:
-        """The vector of a word from its spelling and sentences that contain it.
+    def learn(self, word: str, sentences: Sequence[str] = ()) -> LearnedEmbedding:
+        """The embedding of a word from its spelling and sentences that contain it.
 
-        The sentences are read as :meth:`infer_words` reads them from a store: a sentence given twice counts
+        The sentences are read as :meth:`learn_words` reads them from a corpus: a sentence given twice counts
         once, and its weight is divided.
         """
-        given = Counter(contexts)
+        given = Counter(sentences)
         source = Sentences(list(given), lower_case=self.lm.lower_case)
         reader = Reader(PreparedContexts(source, [word]), [word], self._known)
-        made, weights = self._infer([word], reader)
-        if made.refused:
-            raise InputError(f"{word!r}: {made.refused[word]}")
+        made, weights = self._learn([word], reader)
+        if made.skipped:
+            raise InputError(f"{word!r}: {made.skipped[word]}", code="mimic")
         summed = np.bincount(reader.sentence, weights, minlength=len(given)).tolist()
         weight_of = {text: weight / given[text] for text, weight in zip(given, summed, strict=True)}
-        share, weights_given = float(made.context_share[0]), tuple(weight_of[text] for text in contexts)
-        return Inferred(word, made.vectors.matrix[0], share, weights_given)
+        share, weights_given = float(made.context_share[0]), tuple(weight_of[text] for text in sentences)
+        return LearnedEmbedding(word, made.embeddings.matrix[0], share, weights_given)
 
-    def infer_each(self, tasks: Sequence[Evidence]) -> list[Inferred | None]:
-        """:meth:`infer` for many words, definitions as sentences; None for a word that gets no vector."""
-        made: list[Inferred | None] = [None] * len(tasks)
+    def learn_each(self, tasks: Sequence[Evidence]) -> list[LearnedEmbedding | None]:
+        """:meth:`learn` for many words, definitions as sentences; None for a word that gets no embedding."""
+        made: list[LearnedEmbedding | None] = [None] * len(tasks)
         for row, (word, sentences, definitions) in enumerate(Evidence(*task) for task in tasks):
             defining = [text for one in definitions for text in sentences_of(word, one)]
             with suppress(InputError):
-                made[row] = self.infer(word, [*sentences, *defining])
+                made[row] = self.learn(word, [*sentences, *defining])
         return made
 
     @one_thread()
-    def infer_words(
+    def learn_words(
         self,
         words: Sequence[str],
-        store: Store,
+        corpus: Corpus,
         *,
         contexts: int | None = None,
         prepared: PreparedContexts | None = None,
-    ) -> InferredWords:
-        """The vectors of many words from their spelling and at most ``contexts`` contexts per word."""
+    ) -> LearnedEmbeddings:
+        """The embeddings of many words from their spelling and at most ``contexts`` contexts per word."""
         words = list(dict.fromkeys(words))
-        prepared = prepared or PreparedContexts(store, words, contexts)
-        return self._infer(words, Reader(prepared, words, self._known))[0]
+        prepared = prepared or PreparedContexts(corpus, words, contexts)
+        return self._learn(words, Reader(prepared, words, self._known))[0]
+
+    passes = 1
 
     @cached_property
     def key(self) -> str:
-        """What its vectors depend on besides the language model, as sixteen hexadecimal digits."""
+        """What its embeddings depend on besides the language model, as sixteen hexadecimal digits."""
         weights = hashlib.sha256(save(self.model.state_dict())).hexdigest()
         targets = None if self.targets is None else self.targets.key
-        return key_of(asdict(self.settings), self.table.known, weights, targets)
+        return key_of("mimic", asdict(self.settings), self.table.known, weights, targets)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the model as a folder."""
@@ -170,31 +178,34 @@ class AttentiveMimicking:
     def from_pretrained(cls, folder: str | Path, lm: LanguageModel) -> Self:
         """Load a folder that :meth:`save_pretrained` wrote, for the language model it was trained for."""
         folder = Path(folder)
-        with understood(folder, "train it again with rarewords mimic train"):
-            config = read_config(folder, MIMIC_FORMAT, lm.fingerprint)
-            values = checked_settings(MimicSettings, config["settings"], folder / "config.json")
-            settings = MimicSettings(**values)
+        remedy = "train it again with rarewords mimic train"
+        config = read_config(folder, MIMIC_FORMAT, lm.fingerprint)
+        settings = MimicSettings(**checked_settings(MimicSettings, config.settings, folder / "config.json"))
+        with reading(folder / "model.safetensors", remedy):
             tensors, targets = load_packed(folder / "model.safetensors"), None
-            if "targets" in tensors:
-                made_for = {"fingerprint": lm.fingerprint}
-                words = _lines(folder / "targets.txt")
-                targets = WordVectors(words, tensors.pop("targets").numpy(), made_for)
-            table = NgramTable(_lines(folder / "ngrams.txt"), settings.ngram_min, settings.ngram_max)
-            model = FormContextModel(settings, dim=lm.dim, ngrams=len(table))
-            model.load_state_dict(tensors)
-            history = tuple(EpochReport(**report) for report in config["history"])
-            return cls(lm, model.to(lm.device), table, targets, settings, history)
+        if "targets" in tensors:
+            made_for = {"fingerprint": lm.fingerprint}
+            words = _lines(folder / "targets.txt")
+            targets = WordEmbeddings(words, tensors.pop("targets").numpy(), made_for)
+        table = NgramTable(_lines(folder / "ngrams.txt"), settings.ngram_min, settings.ngram_max)
+        model = FormContextModel(settings, dim=lm.dim, ngrams=len(table))
+        shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
+        if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
+            raise InputError(f"{folder / 'model.safetensors'} is damaged; {remedy}", code="damaged")
+        model.load_state_dict(tensors)
+        history = parse(tuple[EpochReport, ...], config.history, folder / "config.json", remedy)
+        return cls(lm, model.to(lm.device), table, targets, settings, history)
 
     @cached_property
     def _known(self) -> ContextEmbeddings:
         return ContextEmbeddings.of(self.lm, self.targets, punctuation=self.settings.punctuation)
 
     @torch.no_grad()
-    def _infer(self, words: Sequence[str], reader: Reader) -> tuple[InferredWords, np.ndarray]:
-        """The vectors of words with the contexts of a reader, and the weight of each context."""
+    def _learn(self, words: Sequence[str], reader: Reader) -> tuple[LearnedEmbeddings, np.ndarray]:
+        """The embeddings of words with the contexts of a reader, and the weight of each context."""
         folded = [fold(word) if self.lm.lower_case else word for word in words]
-        counts, made = np.diff(reader.starts), list[Mimicked]()
-        good = np.array([*map(self._can_infer, folded, counts)], dtype=np.bool_)
+        counts, made = np.diff(reader.starts), list[MimicOutput]()
+        good = np.array([*map(self._can_learn, folded, counts)], dtype=np.bool_)
         kept = np.flatnonzero(good)
         with progress("Inferring", total=len(kept), unit="words") as bar:
             for first in range(0, len(kept), _WORDS_PER_BATCH):
@@ -203,20 +214,20 @@ class AttentiveMimicking:
                 grams, has_form = self.table.bags([folded[row] for row in rows]), np.ones(len(rows), np.bool_)
                 made.append(self.model(WordBatch.of(grams, has_form, reader, contexts, counts[rows])))
                 bar.advance(len(rows))
-        vectors = torch.cat([torch.zeros(0, self.lm.dim), *(one.vectors.cpu() for one in made)])
+        embeddings = torch.cat([torch.zeros(0, self.lm.dim), *(one.embeddings.cpu() for one in made)])
         shares = torch.cat([torch.zeros(0), *(one.context_share.cpu() for one in made)])
         weights = torch.cat([torch.zeros(0), *(one.weights.cpu() for one in made)])
         if self.settings.scale:
             known = KnownWords.of(self.lm)
-            vectors = known.at(known.directions(vectors), self.settings.scale).cpu()
+            embeddings = known.at(known.directions(embeddings), self.settings.scale).cpu()
         about = {"method": "mimic", "model": self.lm.name, "fingerprint": self.lm.fingerprint}
         settings = {**about, "mimic": asdict(self.settings)}
-        refused = {word: _NOTHING for word, yes in zip(words, good, strict=True) if not yes}
-        found = WordVectors([word for word in words if word not in refused], vectors.numpy(), settings)
-        return InferredWords(found, shares.numpy(), counts[kept], refused), weights.numpy()
+        skipped = {word: _NOTHING for word, yes in zip(words, good, strict=True) if not yes}
+        found = WordEmbeddings([word for word in words if word not in skipped], embeddings.numpy(), settings)
+        return LearnedEmbeddings(found, shares.numpy(), counts[kept], skipped), weights.numpy()
 
-    def _can_infer(self, word: str, contexts: int) -> bool:
-        """Whether a word has anything to make a vector from."""
+    def _can_learn(self, word: str, contexts: int) -> bool:
+        """Whether a word has anything to make an embedding from."""
         # A model without form gives zero for a word without contexts, as the authors' program does.
         if not self.settings.form or (contexts and self.settings.context):
             return True
@@ -227,10 +238,13 @@ def _lines(path: Path) -> list[str]:
     return [line for line in read_text(path).split("\n") if line]
 
 
-def check_made_for(lm: LanguageModel, vectors: WordVectors | None) -> None:
-    """Refuse vectors that were made for another language model."""
-    if vectors is None:
+def check_made_for(lm: LanguageModel, embeddings: WordEmbeddings | None) -> None:
+    """Refuse embeddings that were made for another language model."""
+    if embeddings is None:
         return
-    vectors.require_dim(lm.dim)
-    if vectors.settings.get("fingerprint", lm.fingerprint) != lm.fingerprint:
-        raise InputError(f"the targets were made for another model, not {lm.name}; use rarewords ota")
+    embeddings.require_dim(lm.dim)
+    if embeddings.settings.get("fingerprint", lm.fingerprint) != lm.fingerprint:
+        raise InputError(
+            f"the targets were made for another model, not {lm.name}; use rarewords ota",
+            code="model-mismatch",
+        )

@@ -11,15 +11,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rarewords._internal.progress import progress
 from rarewords.corpus import characters as ch
 from rarewords.corpus.columns import offsets, ragged
+from rarewords.corpus.corpus import Corpus
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.corpus.store import Store
 from rarewords.corpus.text import Words, split, word_hashes, words_of
+from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
-from rarewords.progress import progress
-from rarewords.vectors import WordVectors
 
 WINDOW = 25  # words to each side, as in the paper
 _SENTENCES_AT_ONCE = 512
@@ -27,7 +27,7 @@ _CONTEXTS_AT_ONCE = 1 << 16
 
 
 class Sentences:
-    """Sentences of one word, read as a store of these sentences would be."""
+    """Sentences of one word, read as a corpus of these sentences would be."""
 
     def __init__(self, texts: Sequence[str], *, lower_case: bool) -> None:
         self._texts = [" ".join(text.splitlines()) for text in texts]
@@ -41,7 +41,9 @@ class Sentences:
         for line, text in enumerate(self._texts):
             tokens = words_of(text, lower_case=self.settings.lower_case)
             if word not in tokens:
-                raise InputError(f"the context {text[:60]!r} does not contain the word {word!r}")
+                raise InputError(
+                    f"the context {text[:60]!r} does not contain the word {word!r}", code="word-not-found"
+                )
             found += [(0, line, position) for position, one in enumerate(tokens) if one == word]
         owner, sentence, position = np.array(found, dtype=np.int64).reshape(-1, 3).T
         return owner, sentence, position
@@ -52,7 +54,7 @@ class Sentences:
 
 
 class PreparedContexts:
-    """Contexts of many words, read from a store once and used often.
+    """Contexts of many words, read from a corpus once and used often.
 
     :param contexts: read at most N contexts per word.
     :ivar words: the row of each word.
@@ -64,12 +66,12 @@ class PreparedContexts:
     :ivar starts: where the contexts of each word start. *Shape:* (words + 1,)
     """
 
-    def __init__(self, store: Store | Sentences, words: Sequence[str], contexts: int | None = None) -> None:
+    def __init__(self, corpus: Corpus | Sentences, words: Sequence[str], contexts: int | None = None) -> None:
         self.limit, self.words = contexts, {word: row for row, word in enumerate(words)}
-        self.lower_case = store.settings.lower_case
-        owner, sentence, position = store.references(list(words), contexts)
+        self.lower_case = corpus.settings.lower_case
+        owner, sentence, position = corpus.references(list(words), contexts)
         rows, line = np.unique(sentence, return_inverse=True)
-        self.vocabulary, self.tokens, is_word, token_starts, word_starts = _tokenize(store, rows)
+        self.vocabulary, self.tokens, is_word, token_starts, word_starts = _tokenize(corpus, rows)
         places = np.flatnonzero(is_word)
         first, last = word_starts[line], word_starts[line + 1] - 1
         left, right = first + position - WINDOW, first + position + WINDOW
@@ -98,8 +100,8 @@ class ContextEmbeddings:
         self._hashes = hashes[self._order]
 
     @classmethod
-    def of(cls, lm: LanguageModel, targets: WordVectors | None, *, punctuation: bool) -> Self:
-        """Embeddings of the tokens in the model's vocabulary, and the targets' vectors of other words."""
+    def of(cls, lm: LanguageModel, targets: WordEmbeddings | None, *, punctuation: bool) -> Self:
+        """Embeddings of the tokens in the model's vocabulary, and the targets' embeddings of other words."""
         known = {**lm.whole_words, **(lm.tokens.marks_and_numbers if punctuation else {})}
         matrix, words = lm.embeddings[list(known.values())].float(), list(known)
         if targets is not None:
@@ -174,7 +176,7 @@ class Reader:
 
 
 def _tokenize(
-    store: Store | Sentences, rows: np.ndarray
+    corpus: Corpus | Sentences, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Find the words and punctuation marks of sentences.
 
@@ -184,10 +186,10 @@ def _tokenize(
     numbers: dict[int, int] = {}
     tokens, is_word = [np.zeros(0, np.int32)], [np.zeros(0, np.bool_)]
     sizes, word_sizes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    lower_case = store.settings.lower_case
+    lower_case = corpus.settings.lower_case
     with progress("Reading sentences", total=len(rows), unit="sentences") as bar:
         for first in range(0, len(rows), _SENTENCES_AT_ONCE):
-            texts = store.sentences(rows[first : first + _SENTENCES_AT_ONCE])
+            texts = corpus.sentences(rows[first : first + _SENTENCES_AT_ONCE])
             found = split("\n".join(texts), lower_case=lower_case, sentences=False)
             marks, mark_hashes = _marks(found, lower_case)
             begins = np.concatenate([found.starts, marks])

@@ -2,13 +2,13 @@
 
 For a word with n-grams G and contexts C1..Ck::
 
-    form     = mean of the embeddings of G
-    v(C)     = mean of the known embeddings of the words of C
-    s(C, C') = (M v(C)) · (M v(C')) / sqrt(d)
-    rho(C)   = sum over C' of s(C, C'), divided by the sum over all pairs
-    context  = sum over C of rho(C) v(C)
-    alpha    = sigmoid(w · [form; context] + b)
-    vector   = alpha A context + (1 - alpha) form
+    form      = mean of the embeddings of G
+    v(C)      = mean of the known embeddings of the words of C
+    s(C, C')  = (M v(C)) · (M v(C')) / sqrt(d)
+    rho(C)    = sum over C' of s(C, C'), divided by the sum over all pairs
+    context   = sum over C of rho(C) v(C)
+    alpha     = sigmoid(w · [form; context] + b)
+    embedding = alpha A context + (1 - alpha) form
 
 With S the sum of all v(C'), the sum over C' of (M v(C)) · (M v(C')) is v(C) · u, u = MᵀM S, and the sum over
 all pairs is S · u. So attention over k contexts takes k dot products instead of k², and one product with MᵀM
@@ -22,9 +22,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rarewords.learner.expected import sums
 from rarewords.mimic.batches import Reader
 from rarewords.mimic.ngrams import Bags
-from rarewords.mimic.readings import sums
 from rarewords.mimic.settings import MimicSettings
 
 
@@ -56,23 +56,23 @@ class WordBatch:
 
 
 @dataclass(frozen=True)
-class Mimicked:
-    """Vectors and what they were made from.
+class MimicOutput:
+    """Embeddings and what they were made from.
 
-    :param vectors: *Shape:* (words, dim)
+    :param embeddings: *Shape:* (words, dim)
     :param context_share: alpha; 1 for a word without form, 0 for a word without contexts. *Shape:* (words,)
     :param gated: whether the word has both, so that the gate decided. *Shape:* (words,)
     :param weights: rho of each context. *Shape:* (contexts,)
     """
 
-    vectors: Tensor
+    embeddings: Tensor
     context_share: Tensor
     gated: Tensor
     weights: Tensor
 
 
 class FormContextModel(nn.Module):
-    """Turns n-grams and contexts into vectors.
+    """Turns n-grams and contexts into embeddings.
 
     :param ngrams: the number of n-gram embeddings, including the unknown one.
     """
@@ -92,8 +92,8 @@ class FormContextModel(nn.Module):
             nn.init.xavier_uniform_(self.gate.weight)
             nn.init.zeros_(self.gate.bias)
 
-    def forward(self, batch: WordBatch) -> Mimicked:
-        """*Shape* of the vectors: (words, dim)"""
+    def forward(self, batch: WordBatch) -> MimicOutput:
+        """*Shape* of the embeddings: (words, dim)"""
         has_form = batch.has_form & self.settings.form
         has_context = (batch.counts > 0) & self.settings.context
         gated = has_form & has_context
@@ -103,7 +103,7 @@ class FormContextModel(nn.Module):
             alpha = torch.sigmoid(self.gate(torch.cat([form, context], dim=-1))).squeeze(-1)
             share = torch.where(gated, alpha, share)
         read = context @ self.transform.T if self.settings.context else context
-        return Mimicked(share[:, None] * read + (1 - share)[:, None] * form, share, gated, weights)
+        return MimicOutput(share[:, None] * read + (1 - share)[:, None] * form, share, gated, weights)
 
     def _form(self, batch: WordBatch) -> Tensor:
         """*Shape:* (words, dim), zero for a word whose form is hidden"""
@@ -115,7 +115,7 @@ class FormContextModel(nn.Module):
         return form * batch.has_form[:, None]
 
     def _context(self, batch: WordBatch) -> tuple[Tensor, Tensor]:
-        """The context vector of each word and the weight of each context: (words, dim), (contexts,)"""
+        """The context embedding of each word and the weight of each context: (words, dim), (contexts,)"""
         readings, counts = batch.readings, batch.counts
         if not self.settings.context:
             return readings.new_zeros(len(counts), self.dim), readings.new_zeros(len(readings))

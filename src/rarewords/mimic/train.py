@@ -9,19 +9,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rarewords._internal.files import whole_file
+from rarewords._internal.progress import Bar, progress
 from rarewords.corpus.columns import offsets, ragged
 from rarewords.errors import InputError
-from rarewords.files import whole_file
 from rarewords.mimic.batches import Reader
 from rarewords.mimic.model import FormContextModel, WordBatch
 from rarewords.mimic.ngrams import UNKNOWN, Bags
 from rarewords.mimic.settings import MimicSettings
-from rarewords.progress import Bar, progress
 
 
 @dataclass(frozen=True)
 class TrainingWords:
-    """Words with their n-grams, contexts and the vectors to mimic.
+    """Words with their n-grams, contexts and the embeddings to mimic.
 
     :param counts: how often each word occurs. *Shape:* (words,)
     :param targets: *Shape:* (words, dim)
@@ -39,7 +39,7 @@ class EpochReport:
 
     :param context_share: mean alpha over the instances with both form and contexts, the only ones the gate
         decides on; 1 for a model without form, 0 for one without contexts.
-    :param held_out_cosine: mean cosine of predicted and true vectors of held-out words, without dropout.
+    :param held_out_cosine: mean cosine of predicted and true embeddings of held-out words, without dropout.
     """
 
     epoch: int
@@ -87,7 +87,9 @@ def train(
         for epoch in range(len(history), settings.epochs):
             plan = EpochPlan(data, settings, fitted, epoch)
             if not plan.examples:
-                raise InputError("no training word has a context with a known word; use a larger corpus")
+                raise InputError(
+                    "no training word has a context with a known word; use a larger corpus", code="mimic"
+                )
             loss, share, seconds = _one_epoch(plan, model, optimizer, bar)
             bar.advance(size - plan.examples)
             cosine = _cosine(data, model, held_out)
@@ -172,7 +174,7 @@ def _one_epoch(
     sums = torch.zeros(3)
     for step, (batch, targets) in enumerate(plan.batches(), 1):
         mimicked = model(batch)
-        loss = torch.nn.functional.mse_loss(mimicked.vectors, targets)
+        loss = torch.nn.functional.mse_loss(mimicked.embeddings, targets)
         optimizer.zero_grad(set_to_none=False)
         loss.backward()
         optimizer.step()
@@ -189,8 +191,8 @@ def _one_epoch(
 
 @torch.no_grad()
 def _cosine(data: TrainingWords, model: FormContextModel, rows: np.ndarray) -> float | None:
-    """The mean cosine of predicted and true vectors of held-out words, without dropout; None if none."""
+    """The mean cosine of predicted and true embeddings of held-out words, without dropout; None if none."""
     plan = EpochPlan(data, replace(model.settings, ngram_dropout=0.0, form_dropout=0.0), rows, epoch=2**31)
     cosine = torch.nn.functional.cosine_similarity
-    cosines = [cosine(model(batch).vectors, true) for batch, true in plan.batches()]
+    cosines = [cosine(model(batch).embeddings, true) for batch, true in plan.batches()]
     return float(torch.cat(cosines).mean()) if cosines else None

@@ -1,1 +1,1 @@
-"""One-token approximation: one vector that acts in a model as a word of several pieces does."""
+"""One-token approximation: one embedding that acts in a model as a word of several subwords does."""

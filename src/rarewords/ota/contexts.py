@@ -1,7 +1,7 @@
 """The contexts a word is shown in: frames around it, with drawn words.
 
-The random words around a word follow from the seed, its pieces and the number of the context, by mixing bits.
-They are the same on every device, whatever batch, process or machine computes the word.
+The random words around a word follow from the seed, its subwords and the number of the context, by mixing
+bits. They are the same on every device, whatever batch, process or machine computes the word.
 """
 
 import hashlib
@@ -23,9 +23,9 @@ _DRAWN = -1  # stands for a random word
 FREQUENT = 1000  # the masked frame draws from the first whole words of a vocabulary, its most frequent ones
 
 
-def word_key(pieces: Sequence[int], seed: int) -> int:
-    """A signed 64-bit number for a seed and a word's pieces; equal pieces have equal keys."""
-    text = f"{seed}:{','.join(map(str, pieces))}".encode()
+def word_key(subwords: Sequence[int], seed: int) -> int:
+    """A signed 64-bit number for a seed and a word's subwords; equal subwords have equal keys."""
+    text = f"{seed}:{','.join(map(str, subwords))}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little", signed=True)
 
 
@@ -71,13 +71,16 @@ class Frame:
         """
         start, end = lm.tokens.special_tokens
         causal = lm.kind == "causal"
-        stop = lm.pieces(".") if causal else (*lm.pieces("."), *end)
+        stop = lm.subwords(".") if causal else (*lm.subwords("."), *end)
         mask = lm.tokens.tokenizer.mask_token_id
         fillers = sorted(lm.whole_words.values())[: FREQUENT if kind == "masked" and frequent else None]
         if kind != "static" and not fillers:
-            raise InputError(f"the vocabulary of {lm.name} has no whole words to draw; use the static frame")
+            raise InputError(
+                f"the vocabulary of {lm.name} has no whole words to draw; use the static frame",
+                code="tokenizer",
+            )
         if kind == "masked" and mask is None and not causal:
-            raise InputError(f"{lm.name} has no mask token; use the random frame")
+            raise InputError(f"{lm.name} has no mask token; use the random frame", code="tokenizer")
         before, after = {
             "static": (start, stop),
             "random": ((*start, _DRAWN), (_DRAWN, *stop)),
@@ -91,16 +94,16 @@ class Frame:
 
         return cls(on_device(around), len(before), on_device(drawn), on_device(fillers))
 
-    def sequences(self, pieces: Tensor, keys: Tensor, context: int) -> Tensor:
+    def sequences(self, subwords: Tensor, keys: Tensor, context: int) -> Tensor:
         """Token ids of each word in its context number ``context``.
 
-        :param pieces: *Shape:* (words, pieces)
+        :param subwords: *Shape:* (words, subwords)
         :param keys: *Shape:* (words,)
-        :return: *Shape:* (words, places + pieces)
+        :return: *Shape:* (words, places + subwords)
         """
-        around = self.around.repeat(len(pieces), 1)
+        around = self.around.repeat(len(subwords), 1)
         slots = len(self.drawn)
         if slots:
             counters = torch.arange(context * slots, (context + 1) * slots, device=keys.device)
             around[:, self.drawn] = self.fillers[draw(keys, counters, len(self.fillers))].T
-        return torch.cat([around[:, : self.left], pieces, around[:, self.left :]], dim=1)
+        return torch.cat([around[:, : self.left], subwords, around[:, self.left :]], dim=1)

@@ -1,17 +1,17 @@
 """The distance that one-token approximation minimises.
 
-For a word with pieces ``w`` in a context ``(l, r)``, and one vector ``v`` in the place of the pieces,
+For a word with subwords ``w`` in a context ``(l, r)``, and one embedding ``v`` in the place of the subwords,
 
     d(v | l, r) = sum over layers k and positions i of l and r  || h_i^k(l; w; r) - h_i^k(l; v; r) ||^2
 
 The word itself is cut out of both sequences, so a token right of it is compared with itself although it has
-moved. In the place of w there may be the pieces, *or* and a vector; then v *condenses* them, and does alone
-what ``word or <vector>`` does in the model. ``balanced`` divides the sum of each layer by the mean
+moved. In the place of w there may be the subwords, *or* and an embedding; then v *fuses* them, and does alone
+what ``word or <embedding>`` does in the model. ``balanced`` divides the sum of each layer by the mean
 square of the numbers in h^k(l; w; r), so that layers with large states do not decide alone; the paper does
 not. In a causal LM the states of l are the same with v, so only those behind the word count, which is what
 token distillation compares.
 
-The baselines need no search: the embedding of the first piece, of the last, or their mean.
+The baselines need no search: the embedding of the first subword, of the last, or their mean.
 """
 
 from collections.abc import Sequence
@@ -27,37 +27,37 @@ from rarewords.lm import LanguageModel
 from rarewords.ota.contexts import Frame, word_key
 from rarewords.ota.settings import OtaSettings
 
-JOIN = "or"  # between the pieces of a word and the vector to be condensed with them
+JOIN = "or"  # between the subwords of a word and the embedding to be fused with them
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Words with the same number of pieces, on the model's device.
+    """Words with the same number of subwords, on the model's device.
 
-    :param pieces: token ids. *Shape:* (words, pieces)
+    :param subwords: token ids. *Shape:* (words, subwords)
     :param keys: the numbers that their contexts are drawn by. *Shape:* (words,)
-    :param behind: vectors that stand behind the pieces and ``JOIN``. *Shape:* (words, dim)
+    :param behind: embeddings that stand behind the subwords and ``JOIN``. *Shape:* (words, dim)
     """
 
-    pieces: Tensor
+    subwords: Tensor
     keys: Tensor
     behind: Tensor | None = None
 
     @classmethod
     def of(
-        cls, lm: LanguageModel, pieces: Sequence[Sequence[int]], seed: int, behind: np.ndarray | None = None
+        cls, lm: LanguageModel, subwords: Sequence[Sequence[int]], seed: int, behind: np.ndarray | None = None
     ) -> Self:
         """Words whose contexts are drawn by a seed."""
-        keys = torch.tensor([word_key(word, seed) for word in pieces], device=lm.device)
-        vectors = None if behind is None else torch.from_numpy(behind).to(lm.device)
-        return cls(torch.tensor(pieces, device=lm.device), keys, vectors)
+        keys = torch.tensor([word_key(word, seed) for word in subwords], device=lm.device)
+        embeddings = None if behind is None else torch.from_numpy(behind).to(lm.device)
+        return cls(torch.tensor(subwords, device=lm.device), keys, embeddings)
 
     def __len__(self) -> int:
-        return len(self.pieces)
+        return len(self.subwords)
 
     def part(self, rows: slice) -> "Batch":
         """Some of the words."""
-        return Batch(self.pieces[rows], self.keys[rows], None if self.behind is None else self.behind[rows])
+        return Batch(self.subwords[rows], self.keys[rows], None if self.behind is None else self.behind[rows])
 
 
 class Objective:
@@ -68,43 +68,45 @@ class Objective:
         self.frame = Frame.of(lm, settings.frame, frequent=frequent)
         self.layers = settings.layers or tuple(range(1, lm.layers + 1))
         if max(self.layers) > lm.layers:
-            raise InputError(f"{lm.name} has {lm.layers} layers, so there is no layer {max(self.layers)}")
+            raise InputError(
+                f"{lm.name} has {lm.layers} layers, so there is no layer {max(self.layers)}", code="ota"
+            )
         # bfloat16 is quicker on a GPU, and the average evens out rounding, as it does contexts.
         self.half = settings.newton and lm.device.type == "cuda"
 
     @torch.no_grad()
     def targets(self, batch: Batch, context: int) -> Tensor:
-        """h(l; w; r): hidden states around the pieces, in the words' context number ``context``.
+        """h(l; w; r): hidden states around the subwords, in the words' context number ``context``.
 
         :return: *Shape:* (layers, words, places, hidden)
         """
-        pieces, slots = batch.pieces, None
+        subwords, slots = batch.subwords, None
         if batch.behind is not None:
-            more = torch.tensor([*self.lm.tokens.behind_a_word(JOIN), 0], device=pieces.device)
-            pieces = torch.cat([pieces, more.repeat(len(batch), 1)], dim=1)
-            slots = torch.full((len(batch),), self.frame.left + pieces.shape[1] - 1, device=pieces.device)
-        sequences = self.frame.sequences(pieces, batch.keys, context)
-        return self._around(self.lm.embed(sequences, slots, batch.behind), pieces.shape[1])
+            more = torch.tensor([*self.lm.tokens.behind_a_word(JOIN), 0], device=subwords.device)
+            subwords = torch.cat([subwords, more.repeat(len(batch), 1)], dim=1)
+            slots = torch.full((len(batch),), self.frame.left + subwords.shape[1] - 1, device=subwords.device)
+        sequences = self.frame.sequences(subwords, batch.keys, context)
+        return self._around(self.lm.embed(sequences, slots, batch.behind), subwords.shape[1])
 
-    def states(self, vectors: Tensor, keys: Tensor, context: int) -> Tensor:
-        """h(l; v; r): hidden states around one vector per word; gradients flow to ``vectors``.
+    def states(self, embeddings: Tensor, keys: Tensor, context: int) -> Tensor:
+        """h(l; v; r): hidden states around one embedding per word; gradients flow to ``embeddings``.
 
-        :param vectors: *Shape:* (words, dim)
+        :param embeddings: *Shape:* (words, dim)
         :return: *Shape:* (layers, words, places, hidden)
         """
-        holes = torch.zeros(len(vectors), 1, dtype=torch.long, device=vectors.device)
+        holes = torch.zeros(len(embeddings), 1, dtype=torch.long, device=embeddings.device)
         sequences = self.frame.sequences(holes, keys, context)
-        slots = torch.full((len(vectors),), self.frame.left, device=vectors.device)
-        return self._around(self.lm.embed(sequences, slots, vectors), 1)
+        slots = torch.full((len(embeddings),), self.frame.left, device=embeddings.device)
+        return self._around(self.lm.embed(sequences, slots, embeddings), 1)
 
-    def distance(self, vectors: Tensor, targets: Tensor, keys: Tensor, context: int) -> Tensor:
+    def distance(self, embeddings: Tensor, targets: Tensor, keys: Tensor, context: int) -> Tensor:
         """d(v | l, r) of each word.
 
-        :param vectors: *Shape:* (words, dim)
+        :param embeddings: *Shape:* (words, dim)
         :param targets: the result of :meth:`targets` for the same context.
         :return: *Shape:* (words,)
         """
-        gap = (self.states(vectors, keys, context) - targets).float() / self.units(targets)
+        gap = (self.states(embeddings, keys, context) - targets).float() / self.units(targets)
         return gap.pow(2).sum(dim=(0, 2, 3))
 
     def units(self, states: Tensor) -> Tensor:
@@ -121,7 +123,7 @@ class Objective:
         return torch.cat([states[:, :, :left], states[:, :, left + width :]], dim=2)
 
 
-def baseline(lm: LanguageModel, pieces: Tensor, method: str) -> Tensor:
-    """``first``, ``last`` or ``avg`` of the pieces' embeddings. *Shape:* (words, pieces) -> (words, dim)"""
-    embedded = lm.embeddings[pieces].float()
+def baseline(lm: LanguageModel, subwords: Tensor, method: str) -> Tensor:
+    """``first``, ``last`` or ``avg`` of the subwords' embeddings. *Shape:* (words, subwords) -> (words, dim)"""
+    embedded = lm.embeddings[subwords].float()
     return {"first": embedded[:, 0], "last": embedded[:, -1], "avg": embedded.mean(dim=1)}[method]

@@ -3,23 +3,23 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from rarewords._internal.schema import LARGEST_NUMBER, bounded, check_bounds
 from rarewords.errors import InputError
-from rarewords.settings import bounded, check_bounds
 
 BASELINES = ("first", "last", "avg")
 METHODS = ("ota", *BASELINES)
 
-_SEARCH = 3  # goes up when the same settings give other vectors
+_SEARCH = 3  # goes up when the same settings give other embeddings
 
 
 @dataclass(frozen=True)
 class OtaSettings:
-    """Everything a vector depends on besides the model and the word. The defaults are preset ``fast``.
+    """Everything an embedding depends on besides the model and the word. The defaults are preset ``fast``.
 
     :param frame: what surrounds the word. ``static`` is ``[CLS] _ . [SEP]``, ``random`` is
         ``[CLS] a _ b . [SEP]``, ``masked`` is ``[CLS] a _ b [MASK] c . [SEP]``. Random words are drawn again
         at every step of Adam and at every fourth Newton step.
-    :param start: where the search begins: ``zero``, or the ``mean`` of the pieces' embeddings.
+    :param start: where the search begins: ``zero``, or the ``mean`` of the subwords' embeddings.
     :param layers: the layers whose hidden states are compared, 0 being the embedding output; None compares
         layers 1 to L.
     :param balanced: measure each layer in units of its mean squared state, so that no layer dominates.
@@ -37,13 +37,16 @@ class OtaSettings:
     steps: int = bounded(100, at_least=1)
     newton: bool = True
     rate: float = bounded(0.1, above=0)
-    seed: int = 0
+    seed: int = bounded(0, at_least=0, at_most=LARGEST_NUMBER)
 
     def __post_init__(self) -> None:
         check_bounds(self)
         wrong = [layer for layer in self.layers or () if not isinstance(layer, int) or layer < 0]
         if self.layers == () or wrong:
-            raise InputError("layers must name at least one layer, counted from 1 (0: the embedding output)")
+            raise InputError(
+                "layers must name at least one layer, counted from 1 (0: the embedding output)",
+                code="settings",
+            )
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> "OtaSettings":
@@ -53,7 +56,7 @@ class OtaSettings:
         (4000, 10)
         """
         if name not in PRESETS:
-            raise InputError(f"preset must be one of {', '.join(PRESETS)}, not {name!r}")
+            raise InputError(f"preset must be one of {', '.join(PRESETS)}, not {name!r}", code="settings")
         return replace(PRESETS[name], **changes)
 
     def to_dict(self) -> dict[str, Any]:

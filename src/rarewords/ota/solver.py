@@ -1,6 +1,6 @@
-"""The search for the vectors: averaged Newton steps, or Adam as in the paper; each word by itself.
+"""The search for the embeddings: averaged Newton steps, or Adam as in the paper; each word by itself.
 
-No number of one word enters another's, so the batch does not change a word's vector.
+No number of one word enters another's, so the batch does not change a word's embedding.
 """
 
 import random
@@ -12,17 +12,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rarewords.engine import in_threads
+from rarewords._internal.cache import Cache, key_of
+from rarewords._internal.engine import in_threads
+from rarewords._internal.progress import progress
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.models import cache_folder
 from rarewords.ota.objective import Batch, Objective, baseline
 from rarewords.ota.settings import OtaSettings
-from rarewords.progress import progress
-from rarewords.stages import Stages, key_of
 
 _DAMPING = 0.5  # in units of the mean curvature
-_STEPS_IN_A_CONTEXT = 4  # Newton steps before the next context is drawn: fewer passes for the pieces
+_STEPS_IN_A_CONTEXT = 4  # Newton steps before the next context is drawn: fewer passes for the subwords
 _WORDS, _DRAWS, _AT_ONCE = 256, 8, 64  # to estimate the curvature from
 
 Watch = Callable[[int, Tensor], None]
@@ -60,18 +60,18 @@ class Approximator:
         return self.settings.rate * float((embeddings - embeddings.mean(0)).norm(dim=1).mean())
 
     def start(self, batch: Batch) -> Tensor:
-        """Where the search begins: to condense, at the approximation of the pieces. *Shape:* (words, dim)"""
-        mean = baseline(self.lm, batch.pieces, "avg")
+        """Where the search begins: to fuse, at the approximation of the subwords. *Shape:* (words, dim)"""
+        mean = baseline(self.lm, batch.subwords, "avg")
         if batch.behind is not None:
             alone = replace(batch, behind=None)
-            return mean if batch.pieces.shape[1] == 1 else self.solve(alone)
+            return mean if batch.subwords.shape[1] == 1 else self.solve(alone)
         return mean if self.settings.start == "mean" else torch.zeros_like(mean)
 
     def solve(self, batch: Batch, watch: Watch | None = None, start: Tensor | None = None) -> Tensor:
-        """The vectors of a batch. If memory runs out, each half of the batch is solved by itself.
+        """The embeddings of a batch. If memory runs out, each half of the batch is solved by itself.
 
-        :param watch: called after each step with its number, from 1, and the vectors; needs the batch in one
-            go.
+        :param watch: called after each step with its number, from 1, and the embeddings; needs the batch in
+            one go.
         :param start: where to begin instead. *Shape:* (words, dim)
         :return: float32. *Shape:* (words, dim)
         """
@@ -81,8 +81,9 @@ class Approximator:
         except torch.OutOfMemoryError:
             if len(batch) == 1 or watch is not None:
                 raise InputError(
-                    f"{len(batch)} words of {batch.pieces.shape[1]} pieces do not fit into the memory of "
-                    f"{self.lm.device}; use a device with more memory"
+                    f"{len(batch)} words of {batch.subwords.shape[1]} subwords do not fit into the memory of "
+                    f"{self.lm.device}; use a device with more memory",
+                    code="memory",
                 ) from None
         torch.cuda.empty_cache()
         half = len(batch) // 2
@@ -92,14 +93,14 @@ class Approximator:
     def _descend(self, batch: Batch, start: Tensor, watch: Watch | None) -> Tensor:
         """Minimise d(v | l, r), one context per word and step. *Shape:* (words, dim)
 
-        What one vector cannot do for several pieces differs from context to context: the best vector for a
-        few contexts is not the best for all, and may be very long. So every step has a new context. Newton
-        steps are all of one length and go where the gradient of their context points, in the metric of the
-        curvature; the vectors of the second half of the steps are averaged.
+        What one embedding cannot do for several subwords differs from context to context: the best embedding
+        for a few contexts is not the best for all, and may be very long. So every step has a new context.
+        Newton steps are all of one length and go where the gradient of their context points, in the metric
+        of the curvature; the embeddings of the second half of the steps are averaged.
         """
         steps, newton, objective = self.settings.steps, self.settings.newton, self.objective
-        vectors = start.detach().clone().requires_grad_()
-        adam = torch.optim.Adam([vectors], lr=self.settings.rate, fused=vectors.is_cuda)
+        embeddings = start.detach().clone().requires_grad_()
+        adam = torch.optim.Adam([embeddings], lr=self.settings.rate, fused=embeddings.is_cuda)
         total = torch.zeros_like(start)
         each = _STEPS_IN_A_CONTEXT if newton else 1
         redrawn = len(objective.frame.drawn) > 0  # the static frame has one context
@@ -108,17 +109,17 @@ class Approximator:
             if step == 0 or (redrawn and step % each == 0):
                 targets = objective.targets(batch, context)
             adam.zero_grad()
-            objective.distance(vectors, targets, batch.keys, context).sum().backward()
+            objective.distance(embeddings, targets, batch.keys, context).sum().backward()
             if newton:
-                assert vectors.grad is not None
-                direction = torch.nn.functional.normalize(vectors.grad @ self.inverse, dim=1)
-                vectors.data -= self.length * direction
-                total += vectors.detach() * (step >= steps // 2)
+                assert embeddings.grad is not None
+                direction = torch.nn.functional.normalize(embeddings.grad @ self.inverse, dim=1)
+                embeddings.data -= self.length * direction
+                total += embeddings.detach() * (step >= steps // 2)
             else:
                 adam.step()
             if watch is not None:
-                watch(step + 1, vectors.detach())
-        return total / (steps - steps // 2) if newton else vectors.detach()
+                watch(step + 1, embeddings.detach())
+        return total / (steps - steps // 2) if newton else embeddings.detach()
 
 
 def kept_curvature(lm: LanguageModel, settings: OtaSettings) -> np.ndarray:
@@ -133,13 +134,13 @@ def kept_curvature(lm: LanguageModel, settings: OtaSettings) -> np.ndarray:
         return {"curvature": curvature(objective)}
 
     try:
-        return Stages(cache_folder() / "ota").arrays("curvature", key, measured)["curvature"]
+        return Cache(cache_folder() / "ota").arrays("curvature", key, measured)["curvature"]
     except InputError:
         return measured()["curvature"]  # the cache cannot be written; it only saves time
 
 
 def curvature(objective: Objective, words: int = _WORDS, draws: int = _DRAWS) -> np.ndarray:
-    """The second derivative of the distance by the vector, mean over some of the model's own words.
+    """The second derivative of the distance by the embedding, mean over some of the model's own words.
 
     At the word's own embedding d is zero and its second derivative is 2 J'J, where J is the derivative of the
     states, in the units of the objective. For random signs r, the gradient of the sum of r times the states
@@ -155,14 +156,14 @@ def curvature(objective: Objective, words: int = _WORDS, draws: int = _DRAWS) ->
 
     def squares(tokens: list[int]) -> Tensor:
         batch = Batch.of(lm, [[token] for token in tokens], seed=0)
-        vectors = baseline(lm, batch.pieces, "avg").requires_grad_()
-        states = objective.states(vectors, batch.keys, context=0).float()
+        embeddings = baseline(lm, batch.subwords, "avg").requires_grad_()
+        states = objective.states(embeddings, batch.keys, context=0).float()
         states = states / objective.units(states.detach())
         generator = torch.Generator().manual_seed(tokens[0])
         total = torch.zeros(lm.dim, lm.dim, dtype=torch.float64)
         for _ in range(draws):
             signs = torch.randint(2, states.shape, generator=generator).to(states) * 2 - 1
-            (gradient,) = torch.autograd.grad((states * signs).sum(), vectors, retain_graph=True)
+            (gradient,) = torch.autograd.grad((states * signs).sum(), embeddings, retain_graph=True)
             total += (gradient.T @ gradient).double().cpu()
         return total
 

@@ -1,1 +1,1 @@
-"""Teaching a model words from text: choose words, learn vectors, judge them, inject the good ones."""
+"""Teaching a model words from text: choose words, learn embeddings, check them, inject the good ones."""

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Container, Mapping
 
-from rarewords.corpus.store import Context, Store
+from rarewords.corpus.corpus import Context, Corpus
 
 ADDRESS = "in addresses or markup"
 CUT_OFF = "cut off at the end of a line"
@@ -34,15 +34,15 @@ _SUFFIXES += [("ing", ""), ("ing", "e"), ("ly", "")]
 _SHORTEST_STEM = 4
 
 
-def clutter(store: Store, counts: Mapping[str, int], known: Container[str]) -> dict[str, str]:
+def clutter(corpus: Corpus, counts: Mapping[str, int], known: Container[str]) -> dict[str, str]:
     """Those of the words that are not worth teaching, and why.
 
-    :param counts: words with their counts in the text; each needs contexts in the store.
-    :param known: the words the model has as one piece.
+    :param counts: words with their counts in the text; each needs contexts in the corpus.
+    :param known: the words the model has as one subword.
     """
     words = list(counts)
     seen: dict[str, list[Context]] = {word: [] for word in words}
-    for owners, spans in store.context_texts(words, _CONTEXTS):
+    for owners, spans in corpus.context_texts(words, _CONTEXTS):
         for owner, span in zip(owners.tolist(), spans, strict=True):
             seen[words[owner]].append(span)
     found = {}

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from rarewords._internal.files import open_text
 from rarewords.errors import InputError
-from rarewords.files import open_text
 
 NO_DEFINITION = "its definition in the glossary is empty"
 _COLUMNS = {
@@ -63,7 +63,7 @@ def read_glossary(source: GlossarySource) -> dict[str, GlossaryEntry]:
             found[plain] = found.get(plain, GlossaryEntry()) + entry
     if not found:
         name = "the glossary" if isinstance(source, Mapping) else source
-        raise InputError(f"{name} has no terms; give at least one term and its definition")
+        raise InputError(f"{name} has no terms; give at least one term and its definition", code="glossary")
     return found
 
 
@@ -108,7 +108,9 @@ def _csv_rows(path: Path, lines: Iterable[str], delimiter: str | None) -> Iterat
     try:
         yield from csv.reader(chain([first], lines), delimiter=delimiter)
     except csv.Error as error:
-        raise InputError(f"{path} is not a table of terms and definitions: {error}") from None
+        raise InputError(
+            f"{path} is not a table of terms and definitions: {error}", code="glossary"
+        ) from None
 
 
 def _named(path: Path, rows: Iterator[list[str]]) -> Iterator[dict[str, str]]:
@@ -122,7 +124,8 @@ def _named(path: Path, rows: Iterator[list[str]]) -> Iterator[dict[str, str]]:
         if len(row) < 2:
             problem = f"row {number} has one column, {row[0][:40]!r}"
             raise InputError(
-                f"{path}: {problem}; give a term and a definition, separated by a comma or a tab"
+                f"{path}: {problem}; give a term and a definition, separated by a comma or a tab",
+                code="glossary",
             )
         yield {"term": ""} | {name: cell for name, cell in zip(columns, row, strict=False) if name}
 
@@ -134,14 +137,16 @@ def _json_records(path: Path, lines: Iterable[str]) -> Iterator[dict[str, str]]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
-            raise InputError(f"{path}, line {number}: not a JSON object; give one object per line") from None
+            raise InputError(
+                f"{path}, line {number}: not a JSON object; give one object per line", code="glossary"
+            ) from None
         named = {_column(name): value for name, value in record.items()} if isinstance(record, dict) else {}
         texts = {
             name: "; ".join(map(str, value)) if isinstance(value, list) else value
             for name, value in named.items()
         }
         if not isinstance(texts.get("term"), str) or not {"definition", "synonyms"} & texts.keys():
-            raise InputError(f"{path}, line {number}: needs the fields term and definition")
+            raise InputError(f"{path}, line {number}: needs the fields term and definition", code="glossary")
         yield {name: text for name, text in texts.items() if name and isinstance(text, str)}
 
 

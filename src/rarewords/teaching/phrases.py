@@ -1,9 +1,9 @@
-"""Phrases and codes: words to the user that are none to a store.
+"""Phrases and codes: words to the user that are none to a corpus.
 
-A store has contexts of ``deep``, ``vein`` and ``thrombosis``, of ``c`` and of ``node`` and ``js``, but not of
-``deep vein thrombosis``, ``C++`` or ``Node.js``. The contexts of such a phrase are those of its rarest word
-that hold all of it. A store samples at most 1,000 contexts of a word, so what is found, and the count of the
-phrase, is all there is unless its rarest word occurs more often.
+A corpus has contexts of ``deep``, ``vein`` and ``thrombosis``, of ``c`` and of ``node`` and ``js``, but not
+of ``deep vein thrombosis``, ``C++`` or ``Node.js``. The contexts of such a phrase are those of its rarest
+word that hold all of it. A corpus samples at most 1,000 contexts of a word, so what is found, and the count
+of the phrase, is all there is unless its rarest word occurs more often.
 
 To a model that tells capitals apart, ``Kumquat`` at the start of a sentence is another word than ``kumquat``.
 
@@ -20,42 +20,42 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
+from rarewords._internal.files import write_lines
+from rarewords._internal.progress import progress
 from rarewords.corpus.characters import fold
+from rarewords.corpus.corpus import Context, Corpus
 from rarewords.corpus.read import read_shard
 from rarewords.corpus.sources import Shard, Source, find_sources
-from rarewords.corpus.store import Context, Store
 from rarewords.corpus.text import blocks, words_of
-from rarewords.english import FUNCTION_WORDS
-from rarewords.files import write_lines
-from rarewords.injection import unfit_words
-from rarewords.mimic.masked import find_word
-from rarewords.progress import progress
-from rarewords.tokens import Tokens, with_capital
+from rarewords.injection.inject import unfit_words
+from rarewords.learner.english import FUNCTION_WORDS
+from rarewords.learner.masked import find_word
+from rarewords.tokens import Placement, Tokens, with_capital
 
 _RUN = re.compile(r"\b[\w-]+(?: [\w-]+)+\b")
 _FIXED = 0.6
 _PART = 0.8  # of the occurrences of a shorter phrase in a longer one: it is no phrase of its own
 
 
-def phrase_contexts(store: Store, phrase: str) -> list[Context]:
-    """The sentences of a store that hold a phrase or a code, each once, and its characters in them."""
-    lower_case = store.settings.lower_case
-    counts = {word: store.count(word) for word in words_of(phrase, lower_case=lower_case)}
+def phrase_contexts(corpus: Corpus, phrase: str) -> list[Context]:
+    """The sentences of a corpus that hold a phrase or a code, each once, and its characters in them."""
+    lower_case = corpus.settings.lower_case
+    counts = {word: corpus.count(word) for word in words_of(phrase, lower_case=lower_case)}
     if not counts or not all(counts.values()):
         return []
     rarest = min(counts, key=lambda word: (counts[word], word))
     found = {}
-    for context in store.contexts(rarest):
+    for context in corpus.contexts(rarest):
         place = find_word(phrase, context.sentence, lower_case=lower_case)
         if place is not None:
             found[context.sentence] = Context(context.sentence, *place)
     return list(found.values())
 
 
-def on_one_line(files: Sequence[str], phrases: Sequence[str], field: str, folder: Path) -> list[str]:
+def on_one_line(files: Sequence[str | Path], phrases: Sequence[str], field: str, folder: Path) -> list[str]:
     """The files, with a copy in ``folder`` for each that breaks one of these phrases over two lines.
 
-    A store's sentences end with their line; the copy has the two lines as one.
+    A corpus's sentences end with their line; the copy has the two lines as one.
     """
     gap = r"(?:[^\S\n]*\n[^\S\n]*|[^\S\n]+)"
     each = (gap.join(map(re.escape, phrase.split())) for phrase in sorted(phrases, key=len, reverse=True))
@@ -74,8 +74,11 @@ def on_one_line(files: Sequence[str], phrases: Sequence[str], field: str, folder
     return result
 
 
-def with_capitals(words: Sequence[str], tokens: Tokens, *, slash: bool) -> dict[str, str]:
-    """The word whose vector each form gets: ``["kumquat"] -> {"kumquat": "kumquat", "Kumquat": "kumquat"}``.
+def with_capitals(
+    words: Sequence[str], tokens: Tokens, *, placement: Placement, earlier: Set[str] = frozenset()
+) -> dict[str, str]:
+    """The word whose embedding each form gets: ``["kumquat"] -> {"kumquat": "kumquat", "Kumquat":
+    "kumquat"}``.
 
     Only a cased model gets the form with a capital, unless it has a token for it already.
     """
@@ -83,8 +86,8 @@ def with_capitals(words: Sequence[str], tokens: Tokens, *, slash: bool) -> dict[
     if tokens.lower_case:
         return own
     capitals = {with_capital(word): word for word in words}
-    new = [form for form in capitals if form not in {*own, *tokens.taught} and len(tokens.pieces(form)) > 1]
-    unfit = unfit_words(tokens.tokenizer, [*own, *new], slash=slash)
+    new = [form for form in capitals if form not in {*own, *earlier} and len(tokens.subwords(form)) > 1]
+    unfit = unfit_words(tokens.tokenizer, [*own, *new], placement=placement)
     return own | {form: capitals[form] for form in new if form not in unfit}
 
 

@@ -1,7 +1,7 @@
-"""What a model answers about words: for a reader, and as directions in the model's own space.
+"""What a model answers about words: for people, and as directions in the model's own space.
 
-A reader is shown the answers to a question that suits how the text uses the word. The use is decided by what
-stands before and after the word in its sentences:
+People see the answers to a question that suits how the text uses the word. The use is decided
+by what stands before and after the word in its sentences:
 
 ========== =============================================================== ==========================
 use        what speaks for it                                              the question
@@ -15,10 +15,10 @@ noun       everything else                                                 ``a <
 ========== =============================================================== ==========================
 
 The words that decide are English (``assets/english.toml``). Of text in another language, the known words
-nearest to the vector are shown instead of an answer to a sentence that the model cannot read.
+nearest to the embedding are shown instead of an answer to a sentence that the model cannot read.
 
-To judge a word, the model is asked a few plain questions. The answers to each, weighted by probability, point
-from the mean embedding somewhere; where they point is compared with the word's vector.
+To check a word, the model is asked a few plain questions. The answers to each, weighted by probability, point
+from the mean embedding somewhere; where they point is compared with the word's embedding.
 """
 
 import re
@@ -31,11 +31,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rarewords.english import ENGLISH
-from rarewords.lm import LanguageModel, Query
-from rarewords.mimic.masked import find_word
-from rarewords.mimic.readings import KnownWords
-from rarewords.tokens import WORD_SLOT
+from rarewords.learner.english import ENGLISH
+from rarewords.learner.known_words import KnownWords
+from rarewords.learner.masked import find_word
+from rarewords.lm import LanguageModel
+from rarewords.queries import Query
+from rarewords.tokens import WORD_SLOT, Placement
 
 Use = Literal["noun", "plural", "adjective", "verb", "name"]
 QUESTIONS: dict[Use, str] = {
@@ -45,7 +46,7 @@ QUESTIONS: dict[Use, str] = {
     "verb": "to <W> is to _.",
     "name": "<W> is the name of a _.",
 }
-# Asked to judge a word; the answers to the first are shown by a scan.
+# Asked to check a word; the answers to the first are shown by a scan.
 _PLAIN = ("a <W> is a kind of _.", "<W> and _.", "the <W> is _.")
 _SHOWN, _WEIGHED = 5, 20  # answers
 _WORD = re.compile(r"[^\W\d_]+|\d+")
@@ -56,10 +57,10 @@ _ENGLISH_SHARE = 0.05  # of all words are frequent English ones
 
 
 @dataclass(frozen=True)
-class Shown:
-    """The first answers to a question about a word, with its pieces and with its vector.
+class WordAnswers:
+    """The first answers to a question about a word, with its subwords and with its embedding.
 
-    :param question: if empty, ``before`` holds the pieces and ``after`` the nearest known words.
+    :param question: if empty, ``before`` holds the subwords and ``after`` the nearest known words.
     """
 
     question: str
@@ -70,35 +71,35 @@ class Shown:
 def show_words(
     lm: LanguageModel,
     words: Sequence[str],
-    vectors: np.ndarray,
+    embeddings: np.ndarray,
     contexts: Sequence[Sequence[str]],
     *,
-    slash: bool = False,
+    placement: Placement = "replace",
     question: str | None = None,
-) -> list[Shown]:
+) -> list[WordAnswers]:
     """What to show about each word.
 
-    :param vectors: *Shape:* (words, dim)
+    :param embeddings: *Shape:* (words, dim)
     :param contexts: some sentences of each word.
     :param question: the user's own, with ``<W>`` and ``_``, instead of one picked by the word's use.
     """
     if question is None and not is_english([sentence for own in contexts for sentence in own]):
-        return _nearest(lm, words, vectors)
+        return _nearest(lm, words, embeddings)
     uses = [use_of(word, own, lower_case=lm.lower_case) for word, own in zip(words, contexts, strict=True)]
     asked = [question or QUESTIONS[use] for use in uses]
     before = [_query(one, word) for one, word in zip(asked, words, strict=True)]
-    after = [_query(*one, slash) for one in zip(asked, words, vectors, strict=True)]
+    after = [_query(*one, placement) for one in zip(asked, words, embeddings, strict=True)]
     answers = lm.fill([*before, *after], top_k=_SHOWN)
     found = [tuple(answers.words(row)) for row in range(2 * len(words))]
-    return [Shown(one, found[row], found[row + len(words)]) for row, one in enumerate(asked)]
+    return [WordAnswers(one, found[row], found[row + len(words)]) for row, one in enumerate(asked)]
 
 
 @dataclass(frozen=True)
-class Answered:
+class Replies:
     """The answers about some words.
 
     :param shown: the first answers to ``a <W> is a kind of _.``
-    :param agreement: the mean cosine of where the answers point with the word's vector. *Shape:* (words,)
+    :param agreement: the mean cosine of where the answers point with the word's embedding. *Shape:* (words,)
     :param sureness: the mean log-probability of the first answers. *Shape:* (words,)
     """
 
@@ -111,33 +112,35 @@ def ask_about(
     lm: LanguageModel,
     known: KnownWords,
     words: Sequence[str],
-    vectors: np.ndarray,
+    embeddings: np.ndarray,
     *,
     taught: bool = False,
-    slash: bool = False,
-) -> Answered:
-    """Ask a model about words by their pieces, or with their vectors as if they were taught.
+    placement: Placement = "replace",
+) -> Replies:
+    """Ask a model about words by their subwords, or with their embeddings as if they were taught.
 
-    :param vectors: *Shape:* (words, dim)
+    :param embeddings: *Shape:* (words, dim)
     """
-    given = vectors if taught else [None] * len(words)
-    asked = [_query(one, *word, slash) for word in zip(words, given, strict=True) for one in _PLAIN]
+    given = embeddings if taught else [None] * len(words)
+    asked = [_query(one, *word, placement) for word in zip(words, given, strict=True) for one in _PLAIN]
     answers = lm.fill(asked, top_k=_WEIGHED)
     log_probs = torch.from_numpy(answers.log_probs).to(known.mean)
-    embeddings = lm.embeddings[torch.from_numpy(answers.ids).to(lm.device)].float()
-    expected = (torch.softmax(log_probs, dim=-1)[..., None] * embeddings).sum(-2)
+    answered = lm.embeddings[torch.from_numpy(answers.ids).to(lm.device)].float()
+    expected = (torch.softmax(log_probs, dim=-1)[..., None] * answered).sum(-2)
     shape = (len(words), len(_PLAIN))
     directions = known.directions(expected).reshape(*shape, -1)
-    towards = known.directions(torch.from_numpy(vectors))[:, None]
-    return Answered(
+    towards = known.directions(torch.from_numpy(embeddings))[:, None]
+    return Replies(
         tuple(tuple(answers.words(row * len(_PLAIN), _SHOWN)) for row in range(len(words))),
         (directions * towards).sum(-1).mean(-1),
         log_probs[:, 0].reshape(*shape).mean(-1),
     )
 
 
-def _query(question: str, word: str, vector: np.ndarray | None = None, slash: bool = False) -> Query:
-    return Query(with_article(question, word), word, vector, slash)
+def _query(
+    question: str, word: str, embedding: np.ndarray | None = None, placement: Placement = "replace"
+) -> Query:
+    return Query(with_article(question, word), word, embedding, placement)
 
 
 def with_article(question: str, word: str) -> str:
@@ -152,7 +155,7 @@ def with_article(question: str, word: str) -> str:
 
 def as_title(question: str) -> str:
     """The question above a table of several words: ``a … is a kind of _``."""
-    return question.replace(WORD_SLOT, "…").rstrip(". ") if question else "pieces; nearest known words"
+    return question.replace(WORD_SLOT, "…").rstrip(". ") if question else "subwords; nearest known words"
 
 
 def is_english(sentences: Sequence[str]) -> bool:
@@ -203,11 +206,11 @@ def use_of(word: str, sentences: Sequence[str], *, lower_case: bool = True) -> U
     return "noun"
 
 
-def _nearest(lm: LanguageModel, words: Sequence[str], vectors: np.ndarray) -> list[Shown]:
+def _nearest(lm: LanguageModel, words: Sequence[str], embeddings: np.ndarray) -> list[WordAnswers]:
     known = KnownWords.of(lm)
-    ids, _ = known.nearest(torch.from_numpy(vectors), _SHOWN)
-    pieces = lm.tokens.pieces_of(words)
+    ids, _ = known.nearest(torch.from_numpy(embeddings), _SHOWN)
+    subwords = lm.tokens.subwords_of(words)
     return [
-        Shown("", tuple(lm.tokens.piece_strings(own)), tuple(lm.tokens.text_of(near)))
-        for own, near in zip(pieces, ids.tolist(), strict=True)
+        WordAnswers("", tuple(lm.tokens.subword_strings(own)), tuple(lm.tokens.text_of(near)))
+        for own, near in zip(subwords, ids.tolist(), strict=True)
     ]

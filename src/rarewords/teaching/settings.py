@@ -3,39 +3,42 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from rarewords._internal.schema import bounded, check_bounds
 from rarewords.errors import InputError
-from rarewords.settings import bounded, check_bounds
-from rarewords.tokens import is_pattern
+from rarewords.tokens import Placement, is_pattern
 
 
 @dataclass(frozen=True, kw_only=True)
 class TeachSettings:
-    """Which words are taught, from how many contexts, and how the result is judged.
+    """Which words are taught, from how many contexts, and how the result is checked.
 
-    :param slash: read each word as its pieces and its vector, ``ku ##m ##qua ##t / <kumquat>``, instead of as
-        one token with its vector.
+    :param placement: read each word as its subwords and its embedding, ``ku ##m ##qua ##t / <kumquat>``,
+        instead of as one token with its embedding.
     :param min_count: without a list of words: teach only words that occur at least this often.
-    :param top: without a list of words: teach at most this many, those that lose most in pieces.
-    :param contexts: make a vector from at most this many contexts per word; if a reader makes it for another
-        model, from at most 16.
-    :param keep_all: also teach words whose vector does worse than their pieces.
-    :param predictable: let the model answer with the new words.
+    :param top: without a list of words: teach at most this many, those that lose most in subwords.
+    :param contexts: make an embedding from at most this many contexts per word; if a reader model makes it
+        for another model, from at most 16.
+    :param keep_all: also teach words whose embedding does worse than their subwords.
+    :param allow_prediction: let the model answer with the new words.
     :param question: what each word is asked, with ``<W>`` for the word and ``_`` for the blank, instead of a
         question that suits how the text uses it (see :mod:`.questions`).
     :param rule: what counts as a word of the text. By default ``any`` if a list of words is given, because
         the list decides, otherwise ``english``.
     """
 
-    slash: bool = True
+    placement: Placement = "append"
     min_count: int = bounded(4, at_least=1)
     top: int = bounded(1000, at_least=1)
     contexts: int = bounded(32, at_least=1)
     keep_all: bool = False
-    predictable: bool = False
+    allow_prediction: bool = False
     rule: Literal["english", "any", None] = None
     question: str | None = None
 
     def __post_init__(self) -> None:
         check_bounds(self)
         if self.question is not None and not is_pattern(self.question):
-            raise InputError(f"a question needs one <W> and one _: 'a <W> treats _', not {self.question!r}")
+            raise InputError(
+                f"a question needs one <W> and one _: 'a <W> treats _', not {self.question!r}",
+                code="settings",
+            )

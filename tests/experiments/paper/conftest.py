@@ -27,7 +27,7 @@ def settings():
 
 
 @pytest.fixture(scope="session")
-def done(lm, store, settings, tmp_path_factory):
+def done(lm, corpus, settings, tmp_path_factory):
     """All parts: the folder, and what was returned."""
     folder = tmp_path_factory.mktemp("all") / "out"
-    return folder, reproduce(lm, store, folder, settings=settings)
+    return folder, reproduce(lm, corpus, folder, settings=settings)

@@ -3,26 +3,25 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from experiments.paper.parts import ota
-from experiments.paper.parts.ota import OtaPart, marks_up_to, measure, one_piece_words
-from rarewords import InputError
+from experiments.paper.parts.ota import OtaPart, marks_up_to, measure, one_subword_words
 from rarewords.ota.settings import OtaSettings
+from tests.errors import refused_with
 
 
-def test_words_are_chosen_from_those_of_one_piece(lm):
-    words = one_piece_words(lm, 12, seed=0)
-    assert words != one_piece_words(lm, 12, seed=1)
-    assert all(len(ids) == 1 for ids in lm.tokens.pieces_of(words))
-    with pytest.raises(InputError, match="cannot be chosen"):
-        one_piece_words(lm, 10**6, seed=0)
+def test_words_are_chosen_from_those_of_one_subword(lm):
+    words = one_subword_words(lm, 12, seed=0)
+    assert words != one_subword_words(lm, 12, seed=1)
+    assert all(len(ids) == 1 for ids in lm.tokens.subwords_of(words))
+    with refused_with("settings"):
+        one_subword_words(lm, 10**6, seed=0)
 
 
 def test_distances_fall_from_one(lm):
     assert marks_up_to(250) == (0, 1, 10, 100, 200, 250)
     assert marks_up_to(12) == (0, 1, 10, 12)
-    words = one_piece_words(lm, 4, seed=0)
+    words = one_subword_words(lm, 4, seed=0)
     distances = measure(lm, words, OtaSettings.preset("paper", steps=12), label="test")
     assert distances.shape == (4, 4)
     means = distances.mean(axis=1)
@@ -31,9 +30,9 @@ def test_distances_fall_from_one(lm):
 
 
 def test_the_start_does_not_know_the_answer(lm):
-    """A start from the mean of the pieces would be the embedding itself."""
-    settings = OtaSettings.preset("fast", steps=2)
-    means = measure(lm, one_piece_words(lm, 4, seed=0), settings, label="test").mean(axis=1)
+    """A start from the mean of the subwords would be the embedding itself."""
+    settings = OtaSettings.preset("paper", start="mean", steps=2)
+    means = measure(lm, one_subword_words(lm, 4, seed=0), settings, label="test").mean(axis=1)
     assert means[0] == 1.0
     assert means[-1] > 0.1
 

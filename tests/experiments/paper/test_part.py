@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.paper.part import cell_text, change
-from rarewords.files import from_json, to_json
-from rarewords.probe.compare import Comparison, compare
-from rarewords.probe.result import ProbeResult
+from rarewords._internal.schema import parse, to_json
+from rarewords.wnlampro.comparison import Comparison, compare
+from rarewords.wnlampro.result import ProbeResult
 
 
 def result(ranks, label="one", relations=None, counts=None):
@@ -30,27 +30,27 @@ def result(ranks, label="one", relations=None, counts=None):
 
 def test_seeds_are_averaged_entry_by_entry():
     compared = compare([result([4] * 20), [result([1] * 20, "AM"), result([2] * 20, "AM")]])
-    assert cell_text(compared, 0) == ".250"
-    assert cell_text(compared, 1) == ".750\\* ± .354"
+    assert cell_text(compared, 0) == "0.250"
+    assert cell_text(compared, 1) == "0.750\\* ± 0.354"
     assert cell_text(compared, 1, "corruption") == "–"
     assert "Means of 2 seeds" in compared.about_seeds
     assert "One seed" in compare([result([4] * 4), result([4] * 4)]).about_seeds
 
 
 def test_a_change_must_be_significant_and_the_same_in_every_seed():
-    pieces, better, worse = result([4] * 20), result([1] * 20), result([9] * 20)
-    agree = change(compare([pieces, [better, better]]))
+    subwords, better, worse = result([4] * 20), result([1] * 20), result([9] * 20)
+    agree = change(compare([subwords, [better, better]]))
     assert agree.holds
-    assert agree.text == "all: .250 → 1.000 (+.750, p < .001, n = 20, 2 of 2 seeds)"
-    split = change(compare([pieces, [better, worse]]))  # better in the mean, but not in both
+    assert agree.text == "all: 0.250 → 1.000 (+0.750, p < 0.001, n = 20, 2 of 2 seeds)"
+    split = change(compare([subwords, [better, worse]]))  # better in the mean, but not in both
     assert not split.holds
     assert "1 of 2 seeds" in split.text
     assert not change(compare([result([4] * 4), result([1] * 4)])).holds  # too few entries
-    single = compare([pieces, worse])
+    single = compare([subwords, worse])
     assert not change(single).holds
     assert change(single, better=False).holds
     assert "one seed" in change(single).text
-    still = change(compare([pieces, [worse, pieces]]), better=False)  # worse in one, equal in the other
+    still = change(compare([subwords, [worse, subwords]]), better=False)  # worse in one, equal in the other
     assert "1 of 2 seeds" in still.text
     assert not still.holds
 
@@ -65,17 +65,21 @@ class Outer:
     one: Inner
     several: tuple[Inner, ...]
     named: dict[str, tuple[float, ...]]
-    perhaps: int | None
+    perhaps: float | None
     text: str
+
+
+def _read(kind, value):
+    return parse(kind, value, "part.json", "run the part again")
 
 
 def test_results_come_back_from_json_as_they_were():
     outer = Outer(Inner(0.1), (Inner(1.5), Inner(2.0)), {"rare": (1.0, 2.0), "all": ()}, None, "x")
     stored = json.loads(json.dumps(to_json(outer)))
-    found = from_json(Outer, stored)
+    found = _read(Outer, stored)
     assert found == outer
     assert list(found.named) == ["rare", "all"]
-    assert math.isnan(from_json(Inner, to_json(Inner(math.nan))).value)
+    assert math.isnan(_read(Inner, to_json(Inner(math.nan))).value)
     assert to_json(Inner(math.nan)) == {"value": None}
     compared = compare([result([4, 3]), result([1, 2])])
-    assert to_json(from_json(Comparison, to_json(compared))) == to_json(compared)
+    assert to_json(_read(Comparison, to_json(compared))) == to_json(compared)

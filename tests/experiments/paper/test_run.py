@@ -14,15 +14,17 @@ from experiments.paper.experiment import Experiment
 from experiments.paper.parts.examples import ExamplesPart
 from experiments.paper.run import PARTS, check_parts, reproduce
 from experiments.paper.settings import CONFIGURATIONS, sample_dataset
-from rarewords import InputError, LanguageModel, WordVectors
-from rarewords.engine import engine_for
-from rarewords.files import to_json
-from rarewords.probe.dataset import BANDS, RELATIONS, Dataset
-from rarewords.probe.result import ProbeResult
-from rarewords.stages import Stages
+from rarewords import LanguageModel, WordEmbeddings, wnlampro
+from rarewords._internal.cache import Cache
+from rarewords._internal.engine import engine_for
+from rarewords._internal.schema import to_json
+from rarewords.wnlampro.dataset import BANDS, RELATIONS
+from rarewords.wnlampro.result import ProbeResult
 from tests.architectures import small_model
+from tests.errors import refused_with
 
 
+@pytest.mark.slow
 def test_every_part_has_results_of_the_right_shape(done, settings):
     parts = done[1].parts
     assert list(parts) == list(PARTS)
@@ -32,7 +34,7 @@ def test_every_part_has_results_of_the_right_shape(done, settings):
         # Twelve steps from nowhere come nearer.
         assert ota.means[frame][-1] < ota.means[frame][0] == 1.0
     comparison = parts["methods"].comparison
-    assert comparison.labels == ("OTA", "pieces", "FIRST", "LAST", "AVG")
+    assert comparison.labels == ("OTA", "subwords", "FIRST", "LAST", "AVG")
     assert [comparison.cell("all", band).band for band in BANDS] == list(BANDS)
     heatmap = parts["heatmap"]
     assert np.array(heatmap.cells).shape == (len(heatmap.ranks), len(heatmap.counts))
@@ -44,17 +46,18 @@ def test_every_part_has_results_of_the_right_shape(done, settings):
     assert set(shares["no-context"]) == {0.0}
     assert all(0 < share < 1 for share in shares["am"])
     main = parts["main"]
-    assert main.vectors.labels == ("pieces", "AM+context")
-    assert [len(runs) for runs in main.vectors["all", "all"].runs["mrr"]] == [1, settings.seeds] == [1, 2]
-    assert {cell.relation for cell in main.vectors.cells} == {*RELATIONS, "all"}
+    assert main.embeddings.labels == ("subwords", "AM+context")
+    assert [len(runs) for runs in main.embeddings["all", "all"].runs["mrr"]] == [1, settings.seeds] == [1, 2]
+    assert {cell.relation for cell in main.embeddings.cells} == {*RELATIONS, "all"}
     queries = parts["examples"].queries
     assert [one.word for one in queries] == [one[0] for one in published.EXAMPLES]
-    assert all(list(one.ours) == ["pieces", "AM+context, seed 0", "AM+context, seed 1"] for one in queries)
+    assert all(list(one.ours) == ["subwords", "AM+context, seed 0", "AM+context, seed 1"] for one in queries)
 
 
+@pytest.mark.slow
 def test_words_are_approximated_by_preset_fast_and_the_figure_by_the_papers(done, settings):
     def made_with(stage):
-        (note,) = done[0].glob(f"stages/{stage}-*/stage.json")
+        (note,) = done[0].glob(f"cache/{stage}-*/stage.json")
         return json.loads(note.read_text("utf-8"))["recipe"]["settings"]
 
     ota, static, random = map(
@@ -66,50 +69,55 @@ def test_words_are_approximated_by_preset_fast_and_the_figure_by_the_papers(done
     assert {one["steps"] for one in (static, random)} == {settings.curve_steps}
 
 
+@pytest.mark.slow
 def test_seeds_differ_and_their_mean_is_shown(done):
-    found = done[1].parts["main"].vectors["all", "all"]
-    pieces, by_seed = found.runs["mrr"]
+    found = done[1].parts["main"].embeddings["all", "all"]
+    subwords, by_seed = found.runs["mrr"]
     assert by_seed[0] != by_seed[1]
-    assert [one.mean for one in found.measures["mrr"]] == pytest.approx([*pieces, np.mean(by_seed)])
+    assert [one.mean for one in found.measures["mrr"]] == pytest.approx([*subwords, np.mean(by_seed)])
 
 
+@pytest.mark.slow
 def test_the_mixture_takes_each_entry_from_one_of_the_two(done):
     folder, found = done
-    pieces, vectors, mixed = (
+    subwords, embeddings, mixed = (
         ProbeResult.load(folder / "results" / f"main-{name}.json.gz")
-        for name in ("pieces", "am+context-0", "mixed-0")
+        for name in ("subwords", "am+context-0", "mixed-0")
     )
     assert set(found.parts["main"].dev) == set(RELATIONS)
-    same = (mixed.rank == pieces.rank) | (mixed.rank == vectors.rank)
+    same = (mixed.rank == subwords.rank) | (mixed.rank == embeddings.rank)
     assert same.all()
 
 
-def test_words_of_one_piece_keep_their_answers(done, lm):
+@pytest.mark.slow
+def test_words_of_one_subword_keep_their_answers(done, lm):
     folder, _ = done
-    pieces, first = (
-        ProbeResult.load(folder / "results" / f"methods-{name}.json.gz") for name in ("pieces", "first")
+    subwords, first = (
+        ProbeResult.load(folder / "results" / f"methods-{name}.json.gz") for name in ("subwords", "first")
     )
-    single = np.array([len(ids) == 1 for ids in lm.tokens.pieces_of(list(pieces.word))])
+    single = np.array([len(ids) == 1 for ids in lm.tokens.subwords_of(list(subwords.word))])
     assert single.any()
-    np.testing.assert_array_equal(pieces.rank[single], first.rank[single])
-    assert (pieces.rank[~single] != first.rank[~single]).any()
+    np.testing.assert_array_equal(subwords.rank[single], first.rank[single])
+    assert (subwords.rank[~single] != first.rank[~single]).any()
 
 
-def test_without_form_a_word_without_contexts_is_probed_with_the_zero_vector(done, store):
-    stage = next(done[0].glob("stages/training-am-minus-form-seed-0-*"))
-    vectors = WordVectors.load(stage / "epoch-2.safetensors")
-    absent = [word for word in vectors if not store.count(word)]
+@pytest.mark.slow
+def test_without_form_a_word_without_contexts_is_probed_with_the_zero_embedding(done, corpus):
+    stage = next(done[0].glob("cache/training-am-minus-form-seed-0-*"))
+    embeddings = WordEmbeddings.load(stage / "epoch-2.safetensors")
+    absent = [word for word in embeddings if not corpus.count(word)]
     assert absent
-    assert not vectors.subset(absent).matrix.any()
+    assert not embeddings.subset(absent).matrix.any()
     result = ProbeResult.load(done[0] / "results" / "ablation-no-form-2-0.json.gz")
-    pieces = ProbeResult.load(done[0] / "results" / "methods-pieces.json.gz")
-    own = dict(zip(pieces.id, pieces.rank, strict=True))
+    subwords = ProbeResult.load(done[0] / "results" / "methods-subwords.json.gz")
+    own = dict(zip(subwords.id, subwords.rank, strict=True))
     changed = [
         word for one, word, rank in zip(result.id, result.word, result.rank, strict=True) if rank != own[one]
     ]
     assert set(changed) & set(absent)
 
 
+@pytest.mark.slow
 def test_conclusions_follow_from_the_results(done):
     claims = {claim.statement: claim for claim in done[1].claims}
     assert len(claims) == len(done[1].claims) == 21
@@ -119,19 +127,21 @@ def test_conclusions_follow_from_the_results(done):
     assert (claim.verdict == "seen") == (ota.at_best.direction > 0)
 
 
-def test_a_second_run_gives_the_same_tables_and_reuses_stages(done, lm, store, settings, tmp_path):
+@pytest.mark.slow
+def test_a_second_run_gives_the_same_tables_and_reuses_stages(done, lm, corpus, settings, tmp_path):
     folder, found = done
-    again = reproduce(lm, store, tmp_path / "again", parts=["ota"], settings=settings)
+    again = reproduce(lm, corpus, tmp_path / "again", parts=["ota"], settings=settings)
     assert to_json(again.parts) == to_json({"ota": found.parts["ota"]})
-    stages = {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir()}
-    resumed = reproduce(lm, store, folder, parts=["main"], settings=settings)
+    cache = {path.name: path.stat().st_mtime_ns for path in (folder / "cache").iterdir()}
+    resumed = reproduce(lm, corpus, folder, parts=["main"], settings=settings)
     assert list(resumed.parts) == list(found.parts)  # parts of the earlier run are in the report as well
     assert to_json(resumed.parts["main"]) == to_json(found.parts["main"])
-    assert {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir()} == stages
+    assert {path.name: path.stat().st_mtime_ns for path in (folder / "cache").iterdir()} == cache
     assert "earlier run" in (folder / "report.md").read_text("utf-8")
 
 
-def test_an_interrupted_run_resumes_and_ends_the_same(done, lm, store, settings, tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_an_interrupted_run_resumes_and_ends_the_same(done, lm, corpus, settings, tmp_path, monkeypatch):
     real = Experiment.probe
 
     def stop(self, label, **options):
@@ -141,47 +151,48 @@ def test_an_interrupted_run_resumes_and_ends_the_same(done, lm, store, settings,
 
     monkeypatch.setattr(Experiment, "probe", stop)
     with pytest.raises(KeyboardInterrupt):
-        reproduce(lm, store, tmp_path, parts=["methods"], settings=settings)
+        reproduce(lm, corpus, tmp_path, parts=["methods"], settings=settings)
     assert not (tmp_path / "report.html").exists()
     monkeypatch.setattr(Experiment, "probe", real)
-    resumed = reproduce(lm, store, tmp_path, parts=["methods"], settings=settings)
+    resumed = reproduce(lm, corpus, tmp_path, parts=["methods"], settings=settings)
     assert to_json(resumed.parts["methods"]) == to_json(done[1].parts["methods"])
     text = (tmp_path / "report.md").read_text("utf-8")
     assert re.search(r"Probing with FIRST +\| +[\d.]+ \| +earlier run", text)
     assert re.search(r"Probing with LAST +\| +[\d.]+ \| +this run", text)
 
 
-def test_cached_targets_are_used(done, lm, store, settings, tmp_path):
-    stage = next(done[0].glob("stages/one-token-approximation-*"))
-    ready = WordVectors.load(stage / "vectors.safetensors")
+@pytest.mark.slow
+def test_cached_targets_are_used(done, lm, corpus, settings, tmp_path):
+    stage = next(done[0].glob("cache/one-token-approximation-*"))
+    ready = WordEmbeddings.load(stage / "embeddings.safetensors")
     given = ready.subset(list(ready.words)[1:])
-    entries = sample_dataset(Dataset.load(), settings)
-    inputs = lm, store, entries, settings, Stages(tmp_path)
+    entries = sample_dataset(wnlampro.load(), settings)
+    inputs = lm, corpus, entries, settings, Cache(tmp_path)
     made = Experiment(*inputs, given).approximations
     assert set(made.words) == set(ready.words)
     (stage,) = tmp_path.glob("one-token-approximation-*")
-    assert list(WordVectors.load(stage / "vectors.safetensors")) == [ready.words[0]]
+    assert list(WordEmbeddings.load(stage / "embeddings.safetensors")) == [ready.words[0]]
     np.testing.assert_allclose(made[ready.words[0]], ready[ready.words[0]], atol=1e-5)
-    other = WordVectors(["kumquat"], np.ones((1, lm.dim), np.float32), {"fingerprint": "0" * 16})
-    with pytest.raises(InputError, match="made for another model"):
+    other = WordEmbeddings(["kumquat"], np.ones((1, lm.dim), np.float32), {"fingerprint": "0" * 16})
+    with refused_with("model-mismatch"):
         Experiment(*inputs, other)
 
 
-def test_words_that_cannot_be_approximated_are_not_missing(store, settings, tmp_path):
+def test_words_that_cannot_be_approximated_are_not_missing(corpus, settings, tmp_path):
     albert = LanguageModel(*small_model("albert"))
-    ready = WordVectors(["kumquat"], np.ones((1, albert.dim), np.float32))
-    inputs = albert, store, Dataset.load(), settings, Stages(tmp_path)
+    ready = WordEmbeddings(["kumquat"], np.ones((1, albert.dim), np.float32))
+    inputs = albert, corpus, wnlampro.load(), settings, Cache(tmp_path)
     experiment = Experiment(*inputs, ready)
     vars(experiment).update(shown_words=["kumquat", "日本"], training_targets=[])
     assert experiment.approximations.words == ["kumquat"]
 
 
-def test_examples_show_pieces_as_text_for_any_tokenizer(settings):
+def test_examples_show_subwords_as_text_for_any_tokenizer(settings):
     roberta = LanguageModel(*small_model("roberta"))
     experiment = SimpleNamespace(
         lm=roberta,
         settings=settings,
-        store=SimpleNamespace(count=len),
+        corpus=SimpleNamespace(count=len),
         training=lambda *_: {settings.epochs[-1]: {}},
     )
     found = ExamplesPart.run(experiment, None)
@@ -191,25 +202,27 @@ def test_examples_show_pieces_as_text_for_any_tokenizer(settings):
     ]
 
 
-def test_a_report_can_be_written_from_results_alone(done, lm, store, settings, tmp_path):
+@pytest.mark.slow
+def test_a_report_can_be_written_from_results_alone(done, lm, corpus, settings, tmp_path):
     folder, found = done
-    shutil.copytree(folder / "results", tmp_path / "moved" / "results")  # without the stages
+    shutil.copytree(folder / "results", tmp_path / "moved" / "results")  # without the cache
     left = tmp_path / "moved" / "results" / ".main.json.abcdefgh.part"  # by a run that was killed
     left.mkdir()
     (left / "main.json").write_text("half")
     os.utime(left, (0, 0))
-    again = reproduce(lm, store, tmp_path / "moved", parts=["report"], settings=settings)
+    again = reproduce(lm, corpus, tmp_path / "moved", parts=["report"], settings=settings)
     assert to_json(again.parts) == to_json(found.parts)
     assert [claim.verdict for claim in again.claims] == [claim.verdict for claim in found.claims]
     text = (tmp_path / "moved" / "report.md").read_text("utf-8")
     assert "| Probing with OTA " in text
     assert "earlier run" in text
-    assert not (tmp_path / "moved" / "stages").exists()
+    assert not (tmp_path / "moved" / "cache").exists()
     assert not left.exists()
-    with pytest.raises(InputError, match="no results of this model"):
-        reproduce(lm, store, tmp_path / "empty", parts=["report"], settings=settings)
+    with refused_with("missing-file"):
+        reproduce(lm, corpus, tmp_path / "empty", parts=["report"], settings=settings)
 
 
+@pytest.mark.slow
 def test_the_page_needs_nothing_but_itself_and_says_it_is_a_sample(done):
     folder, found = done
     html = found.report.read_text("utf-8")
@@ -226,6 +239,7 @@ def test_the_page_needs_nothing_but_itself_and_says_it_is_a_sample(done):
     assert html.count("data:image/svg+xml;base64,") == len(figures)
 
 
+@pytest.mark.slow
 def test_the_report_has_what_a_reader_needs(done):
     folder, found = done
     text = (folder / "report.md").read_text("utf-8")
@@ -237,7 +251,7 @@ def test_the_report_has_what_a_reader_needs(done):
         "| Probing with OTA ",
         "| Probing with AM+context, seed 0 ",
         "| Probing with AM+context, seed 1 ",
-        "Repeat: `rarewords reproduce ",
+        "Repeat: `python -m experiments.paper ",
         "Means of 2 seeds",
         "paper: base+AM",
         "(figures/heatmap.svg)",
@@ -253,17 +267,17 @@ def test_the_report_has_what_a_reader_needs(done):
 def test_unknown_parts_are_refused():
     assert check_parts(["main", "ota", "main"]) == ["ota", "main"]
     assert check_parts(["all"]) == list(PARTS)
-    with pytest.raises(InputError, match="unknown part 'everything'; use all, ota"):
-        check_parts(["everything"])
-    with pytest.raises(InputError, match="unknown part 'report'"):
-        check_parts(["report", "main"])
+    for parts in (["everything"], ["report", "main"], []):
+        with refused_with("usage"):
+            check_parts(parts)
 
 
-def test_several_processes_make_the_same_results(done, lm, store, settings, tmp_path):
+@pytest.mark.slow
+def test_several_processes_make_the_same_results(done, lm, corpus, settings, tmp_path):
     with engine_for("local", workers=2) as engine:
-        found = reproduce(lm, store, tmp_path, parts=["main"], settings=settings, engine=engine)
+        found = reproduce(lm, corpus, tmp_path, parts=["main"], settings=settings, engine=engine)
     assert to_json(found.parts["main"]) == to_json(done[1].parts["main"])
     # Each training was made once, and by the workers: the parts only found it.
     report = (tmp_path / "report.md").read_text("utf-8")
-    assert len(list(tmp_path.glob("stages/training-am+context-*"))) == settings.seeds
+    assert len(list(tmp_path.glob("cache/training-am+context-*"))) == settings.seeds
     assert "Training AM+context, seed 1" in report

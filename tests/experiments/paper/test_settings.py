@@ -3,11 +3,10 @@
 from collections import Counter
 from dataclasses import replace
 
-import pytest
-
 from experiments.paper.settings import CONFIGURATIONS, QUICK, ReproduceSettings, sample, sample_dataset
-from rarewords import InputError
-from rarewords.probe.dataset import Dataset, band_of
+from rarewords import wnlampro
+from rarewords.wnlampro.dataset import band_of
+from tests.errors import refused_with
 
 
 def test_the_default_is_the_papers_experiment_with_three_seeds():
@@ -35,16 +34,16 @@ def test_a_sample_is_smaller_and_has_one_seed_unless_asked():
 
 
 def test_sizes_that_make_no_sense_are_refused():
-    with pytest.raises(InputError, match="curve_words must be at least 1, not 0"):
+    with refused_with("settings"):
         ReproduceSettings(curve_words=0)
-    with pytest.raises(InputError, match="must increase"):
+    with refused_with("settings"):
         ReproduceSettings(epochs=(5, 5))
-    with pytest.raises(InputError, match="seed must be at least 0"):
+    with refused_with("settings"):
         ReproduceSettings(seed=-1)
 
 
 def test_a_sample_has_entries_of_every_cell():
-    whole = Dataset.load()
+    whole = wnlampro.load()
     found = sample_dataset(whole, QUICK)
     cells = Counter((entry.subset, entry.relation, band_of(entry.word.count)) for entry in found)
     everything = Counter((entry.subset, entry.relation, band_of(entry.word.count)) for entry in whole)

@@ -1,38 +1,38 @@
-"""The mixture of vectors and pieces, and the main table."""
+"""The mixture of embeddings and subwords, and the main table."""
 
 import math
 
 import numpy as np
 
 from experiments.paper.parts.main import THRESHOLDS, MainPart, main_table, mixture, mixture_by_threshold
-from rarewords.probe.compare import compare
+from rarewords.wnlampro.comparison import compare
 from tests.experiments.paper.test_part import result
 
 RELATIONS = ["hypernym", "hypernym", "antonym", "antonym"]
 
 
 def test_each_relation_has_its_own_threshold():
-    pieces = result([1, 2, 3, 4], "pieces", RELATIONS, [0, 50, 5, 500])
-    vectors = result([9, 8, 7, 6], "AM", RELATIONS, [0, 50, 5, 500])
-    mixed = mixture(pieces, vectors, {"hypernym": 50, "antonym": math.inf})
+    subwords = result([1, 2, 3, 4], "subwords", RELATIONS, [0, 50, 5, 500])
+    embeddings = result([9, 8, 7, 6], "AM", RELATIONS, [0, 50, 5, 500])
+    mixed = mixture(subwords, embeddings, {"hypernym": 50, "antonym": math.inf})
     assert mixed.rank.tolist() == [9, 2, 7, 6]
     assert mixed.label == "AM, mixed"
-    assert mixture(pieces, vectors, {"hypernym": 0, "antonym": 0}).rank.tolist() == [1, 2, 3, 4]
+    assert mixture(subwords, embeddings, {"hypernym": 0, "antonym": 0}).rank.tolist() == [1, 2, 3, 4]
 
 
 def test_thresholds_reach_from_never_to_always():
-    pieces = result([1, 2, 1, 4], "pieces", RELATIONS, [0, 50, 5, 500])
-    vectors = result([2, 1, 1, 1], "AM", RELATIONS, [0, 50, 5, 500])
-    found = mixture_by_threshold(pieces, [vectors, vectors])
-    assert found["hypernym"][0] == 0.75  # never: the pieces alone
-    assert found["hypernym"][-1] == 0.75  # always: the vectors alone
+    subwords = result([1, 2, 1, 4], "subwords", RELATIONS, [0, 50, 5, 500])
+    embeddings = result([2, 1, 1, 1], "AM", RELATIONS, [0, 50, 5, 500])
+    found = mixture_by_threshold(subwords, [embeddings, embeddings])
+    assert found["hypernym"][0] == 0.75  # never: the subwords alone
+    assert found["hypernym"][-1] == 0.75  # always: the embeddings alone
     assert THRESHOLDS[int(np.argmax(found["antonym"]))] == 1000
     assert len(found["antonym"]) == len(THRESHOLDS)
-    assert 1.0 not in found["hypernym"]  # vectors for the frequent word only is no threshold
+    assert 1.0 not in found["hypernym"]  # embeddings for the frequent word only is no threshold
 
 
-def _part(pieces, vectors, mixed):
-    compared = compare([pieces, vectors]), compare([pieces, mixed]), compare([vectors, mixed])
+def _part(subwords, embeddings, mixed):
+    compared = compare([subwords, embeddings]), compare([subwords, mixed]), compare([embeddings, mixed])
     return MainPart(10, *compared, {}, 0)
 
 
@@ -43,21 +43,21 @@ def _verdict(part):
 def test_the_best_of_both_must_beat_both():
     """A mixture that only repeats the better of the two is not the best of both."""
     relations, counts = ["hypernym", "antonym"] * 40, [0] * 40 + [50] * 40
-    pieces = result([9] * 40 + [1] * 40, "pieces", relations, counts)
-    vectors = result([1] * 40 + [9] * 40, "AM", relations, counts)
+    subwords = result([9] * 40 + [1] * 40, "subwords", relations, counts)
+    embeddings = result([1] * 40 + [9] * 40, "AM", relations, counts)
     best = result([1] * 80, "mixed", relations, counts)
-    assert _verdict(_part(pieces, [vectors], [best])) == "seen"
-    assert _verdict(_part(pieces, [vectors], [pieces])) == "not seen"
-    assert _verdict(_part(pieces, [vectors], [vectors])) == "not seen"
+    assert _verdict(_part(subwords, [embeddings], [best])) == "seen"
+    assert _verdict(_part(subwords, [embeddings], [subwords])) == "not seen"
+    assert _verdict(_part(subwords, [embeddings], [embeddings])) == "not seen"
 
 
 def test_the_papers_rows_stand_below_ours():
-    compared = compare([result([4, 4], "pieces"), result([1, 1], "AM")])
+    compared = compare([result([4, 4], "subwords"), result([1, 1], "AM")])
     lines = [
         [cell.strip() for cell in line.split("|")] for line in main_table(compared, paper=True).splitlines()
     ]
     named = [line[1:4] for line in lines if len(line) > 3]
-    assert ["antonym", "pieces", ".250"] in named
+    assert ["antonym", "subwords", "0.250"] in named
     assert ["", "AM", "1.000"] in named
-    assert ["", "paper: base+AM", ".449"] in named
+    assert ["", "paper: base+AM", "0.449"] in named
     assert "paper" not in main_table(compared)

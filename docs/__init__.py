@@ -1,1 +1,0 @@
-"""The documents, and what builds them."""

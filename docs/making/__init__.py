@@ -1,1 +1,0 @@
-"""The reference from the code, the site from the pages, and the link check: what `make docs` runs."""

@@ -1,0 +1,76 @@
+"""Token distillation on a causal LM: one-token approximation in a word's own sentences.
+
+One embedding is searched that leaves the hidden states behind the word as they are with its subwords.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+
+from rarewords import InputError, LanguageModel, OtaSettings
+from rarewords.ota.contexts import Frame
+from rarewords.ota.objective import Batch
+from rarewords.ota.solver import Approximator
+
+AROUND = 16  # tokens of a sentence on either side of the word
+
+
+def distill(
+    lm: LanguageModel,
+    subwords: Sequence[Sequence[int]],
+    texts: Sequence[str],
+    settings: OtaSettings,
+    start: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Embeddings of words of the same number of subwords, each compared in its own text. *Shape:* (words, dim)"""
+    approximator = Approximator(lm, settings)
+    approximator.objective.frame = SentenceFrame.around_words(lm, texts, subwords)
+    batch = Batch(torch.tensor(subwords, device=lm.device), torch.arange(len(subwords), device=lm.device))
+    return approximator.solve(batch, start=start)
+
+
+@dataclass(frozen=True)
+class SentenceFrame(Frame):
+    """Sentences of each word around it, instead of drawn words.
+
+    :param windows: for each word, whose key is its place here, token ids without the word.
+        *Shape of each:* (occurrences, places)
+    """
+
+    windows: Sequence[torch.Tensor]
+
+    @classmethod
+    def around_words(cls, lm: LanguageModel, texts: Sequence[str], subwords: Sequence[Sequence[int]]) -> Self:
+        """Windows around each word in its own text.
+
+        A text goes on from its end to its start, so that all windows have the same length.
+        """
+        start, end = lm.tokens.special_tokens
+        end = () if lm.kind == "causal" else end
+        windows = []
+        for text, word in zip(texts, subwords, strict=True):
+            ids = lm.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+            found = [
+                [*start, *_circle(ids, at - AROUND), *_circle(ids, at + len(word)), *end]
+                for at in range(len(ids))
+                if ids[at : at + len(word)] == list(word)
+            ]
+            if not found:
+                name = lm.tokenizer.decode(list(word)).strip()
+                raise InputError(f"no sentence contains {name!r}; give some that do", code="word-not-found")
+            windows.append(torch.tensor(found, device=lm.device))
+        places = len(start) + 2 * AROUND + len(end)
+        blank = torch.zeros(places, dtype=torch.long, device=lm.device)
+        return cls(blank, len(start) + AROUND, blank, blank[:0], windows)
+
+    def sequences(self, subwords: torch.Tensor, keys: torch.Tensor, context: int) -> torch.Tensor:
+        """Token ids of each word in occurrence number ``context``, the first again after the last."""
+        own = [self.windows[key] for key in keys.tolist()]
+        around = torch.stack([windows[context % len(windows)] for windows in own])
+        return torch.cat([around[:, : self.left], subwords, around[:, self.left :]], dim=1)
+
+
+def _circle(ids: Sequence[int], first: int) -> list[int]:
+    return [ids[place % len(ids)] for place in range(first, first + AROUND)]

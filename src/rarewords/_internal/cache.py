@@ -1,0 +1,232 @@
+"""Long work that survives interruption: finished pieces in a folder, each named by what it was made from.
+
+A piece's name holds a digest of everything its content depends on: inputs, settings, model. A second start
+reuses what fits and computes the rest, and a changed input can never be mixed up with an old one. Every
+piece appears whole or not at all, and only one process works in a folder at a time.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from glob import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save
+
+from rarewords._internal.files import read_json, require_folder, whole_file, whole_folder, write_json, writing
+from rarewords._internal.progress import duration, message
+from rarewords.errors import InputError, NothingToDoError
+
+_NOTE = "stage.json"
+_LOCK = "lock"
+
+
+def digest_of(*values: Any) -> str:
+    """Sixteen hexadecimal digits that stand for values JSON can hold."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def key_of(*values: Any) -> str:
+    """:func:`digest_of` values and of this program: another version must not reuse what this one has made."""
+    return digest_of(_program(), *values)
+
+
+@cache
+def _program() -> str:
+    """A digest of the package's source, so that nobody has to remember to raise a number."""
+    sources = sorted(Path(__file__).parents[1].rglob("*.py"))
+    return digest_of([hashlib.sha256(source.read_bytes()).hexdigest() for source in sources])
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a stage took.
+
+    :param seconds: without the cache it asked for on its way.
+    :param reused: an earlier run made it; the seconds are that run's.
+    :param resumed: an earlier run began it, so the seconds are not all of them.
+    """
+
+    stage: str
+    seconds: float
+    reused: bool = False
+    resumed: bool = False
+
+
+class Cache:
+    """A folder of finished pieces of work."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder.absolute()  # other processes may work in other folders
+        self.costs: dict[str, Cost] = {}
+        self._began = time.time()
+        self._inside = 0.0  # seconds of the timed work inside the current one
+
+    def json(self, stage: str, key: str, make: Callable[[], Any]) -> Any:
+        """A JSON value: read if an earlier run made it, otherwise made now and kept."""
+        path = self.path / f"{stage}-{key}.json"
+        if not path.exists():
+            write_json(path, make())
+        return read_json(path)
+
+    def arrays(
+        self, stage: str, key: str, make: Callable[[], Mapping[str, np.ndarray]]
+    ) -> dict[str, np.ndarray]:
+        """Named arrays: read if an earlier run made them, otherwise made now and kept."""
+        path = self.path / f"{stage}-{key}.safetensors"
+        with suppress(SafetensorError, OSError, ValueError):  # missing or damaged: make it
+            found: dict[str, np.ndarray] = load_file(path)
+            return found
+        made = {name: np.ascontiguousarray(array) for name, array in make().items()}
+        with whole_file(path) as temporary:
+            temporary.write_bytes(save(made))
+        return made
+
+    def folder(self, title: str, recipe: Mapping[str, Any], make: Callable[[Path, Path], None]) -> Path:
+        """A folder made by a stage, with a note of its cost.
+
+        Of several processes that need it at the same time one makes it and the others wait.
+
+        :param recipe: everything the stage depends on, as JSON can hold it.
+        :param make: gets the new folder, and a folder for unfinished work that outlives a kill.
+        """
+        slug = re.sub(r"[^a-z0-9+]+", "-", title.lower().replace("−", "minus ")).strip("-")
+        name = f"{slug}-{key_of(dict(recipe))}"
+        if self._found(name, title):
+            return self.path / name
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path / f".{name}.lock")
+        try:
+            held = lock.acquire(timeout=0)
+        except Timeout:
+            message(f"{title}: another process is making it; waiting")
+            held = lock.acquire()
+        with held:
+            if not self._found(name, title):
+                self._make(name, title, recipe, make)
+        return self.path / name
+
+    @contextmanager
+    def timed(self, title: str, name: str = "", *, resumed: bool = False) -> Iterator[None]:
+        """Note the cost of a block of work, under its title if no other name is given."""
+        began, before = time.perf_counter(), self._inside
+        self._inside = 0.0
+        yield
+        passed = time.perf_counter() - began
+        self.costs[name or title] = Cost(title, passed - self._inside, resumed=resumed)
+        self._inside = before + passed
+
+    def _found(self, name: str, title: str) -> bool:
+        note = self.path / name / _NOTE
+        if not note.is_file():
+            return False
+        if name not in self.costs:
+            earlier = note.stat().st_mtime < self._began
+            self.costs[name] = Cost(title, float(read_json(note)["seconds"]), reused=earlier)
+            message(f"{title}: {'found from an earlier run' if earlier else 'made by another process'}")
+        return True
+
+    def _make(
+        self, name: str, title: str, recipe: Mapping[str, Any], make: Callable[[Path, Path], None]
+    ) -> None:
+        _clear_up(self.path / name)
+        work = self.path / f".{name}.work"
+        resumed = work.is_dir()
+        message(f"{title}: {'resuming' if resumed else 'starting'}")
+        with whole_folder(self.path / name, replace=True) as temporary:
+            with self.timed(title, name, resumed=resumed):
+                make(temporary, work)
+            seconds = self.costs[name].seconds
+            write_json(temporary / _NOTE, {"title": title, "recipe": dict(recipe), "seconds": seconds})
+        shutil.rmtree(work, ignore_errors=True)
+        message(f"{title}: {duration(seconds)}")
+
+
+@contextmanager
+def workspace(out: Path) -> Iterator[Cache]:
+    """The work folder ``.NAME.work`` beside an output, for one process at a time.
+
+    It is removed when the block ends well or without hope. After an interruption it stays if it holds
+    finished work, and a message says that the same command resumes.
+    """
+    folder = _work_folder(out)
+    with _locked(folder, out):
+        _clear_up(out)
+        done = False
+        try:
+            yield Cache(folder)
+            done = True
+        except NothingToDoError:
+            done = True
+            raise
+        finally:
+            useful = any(path.is_file() and path.name != _LOCK for path in folder.rglob("*"))
+            if useful and not done:
+                message(f"Finished work is kept in {folder}; the same command resumes from there")
+            if done or not useful:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def open_cache(folder: str | Path | None) -> Iterator[Cache]:
+    """The cache in a folder, for one process at a time; without a folder one that does not last."""
+    if folder is None:
+        with TemporaryDirectory(prefix="rarewords-") as temporary:
+            yield Cache(Path(temporary))
+        return
+    with _locked(Path(folder), Path(folder)):
+        yield Cache(Path(folder))
+
+
+@contextmanager
+def _locked(folder: Path, wanted: Path) -> Iterator[None]:
+    """Keep other processes out of a work folder, for the sake of what it is needed for."""
+    with writing(wanted):
+        folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / _LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        problem = f"another process is writing {wanted}; wait for it or choose another folder"
+        raise InputError(problem, code="busy") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def require_free(out: Path) -> None:
+    """Refuse an output folder that is not free, before any work is done."""
+    work = _work_folder(out)
+    if out.is_dir() and any(out.iterdir()) and work.is_dir():
+        # A run killed after its last step leaves a work folder that nobody needs. A running one needs it.
+        with suppress(Timeout), FileLock(work / _LOCK).acquire(timeout=0):
+            shutil.rmtree(work, ignore_errors=True)
+    require_folder(out, empty=True)
+
+
+def _clear_up(out: Path) -> None:
+    """Remove what a killed run has left: a half-written file or folder, and a folder that it had replaced."""
+    for ending in ("part", "old") if out.exists() else ("part",):
+        for left in _left_by_a_kill(out, ending):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _left_by_a_kill(out: Path, ending: str) -> Iterator[Path]:
+    return out.absolute().parent.glob(f".{escape(out.name)}.????????.{ending}")
+
+
+def _work_folder(out: Path) -> Path:
+    out = out.absolute()
+    return out.with_name(f".{out.name}.work")

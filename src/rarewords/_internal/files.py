@@ -1,0 +1,204 @@
+"""Writing files and folders so that they appear whole or not at all."""
+
+import errno
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import stat
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, TextIO
+
+from safetensors import SafetensorError
+
+from rarewords.errors import InputError
+
+_NO_SPACE = "no space left on the disk; free some space or choose another place"
+
+
+@contextmanager
+def whole_file(target: str | Path) -> Iterator[Path]:
+    """Yield a temporary path beside ``target``; on success it takes the target's place in one step.
+
+    >>> with whole_file("counts.parquet") as temporary:  # doctest: +SKIP
+    ...     temporary.write_bytes(b"...")
+    """
+    target = Path(target)
+    with _folder_beside(target) as folder:
+        yield folder / target.name
+        with writing(target):
+            (folder / target.name).replace(target)
+
+
+@contextmanager
+def whole_folder(target: str | Path, *, replace: bool = False) -> Iterator[Path]:
+    """Yield a temporary folder beside ``target``; on success it is renamed to the target.
+
+    An existing target that is not empty is refused unless ``replace`` is given; with it, the old folder
+    is only removed once the new one is complete.
+    """
+    target = Path(target)
+    require_folder(target, empty=not replace)
+    with _folder_beside(target) as folder:
+        yield folder
+        with writing(target):
+            for path in (folder, *folder.rglob("*")):
+                _readable_by_umask(path)
+            if target.exists():
+                discarded = _new_folder(target, ".old")
+                target.replace(discarded / "old")
+                folder.replace(target)
+                shutil.rmtree(discarded, ignore_errors=True)
+            else:
+                folder.replace(target)
+
+
+def require_folder(path: Path, *, empty: bool) -> None:
+    """Refuse a path for a new folder that is a file, or a folder that must be empty and is not."""
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file, not a folder; choose another folder", code="output")
+    if empty and path.exists() and any(path.iterdir()):
+        raise InputError(
+            f"{path} exists and is not empty; choose another folder or remove it first", code="output"
+        )
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write ``value`` as JSON, whole or not at all, the same bytes for the same value."""
+    write_lines(path, [json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False), "\n"])
+
+
+def write_lines(path: str | Path, lines: Iterable[str]) -> None:
+    """Write a UTF-8 text file, compressed if the name ends in ``.gz``; the same bytes for the same text.
+
+    :param lines: with their line ends.
+    """
+    packed = str(path).endswith(".gz")
+    with (
+        whole_file(path) as temporary,
+        temporary.open("wb") as stream,
+        gzip.GzipFile("", "wb", 9, stream, mtime=0) if packed else nullcontext(stream) as out,
+    ):
+        for line in lines:
+            out.write(line.encode())
+
+
+def read_json(path: str | Path) -> Any:
+    """Read a JSON file, plain or gzip; a missing or broken one is an :class:`InputError` that names it."""
+    text = read_text(path)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not a JSON file: {error}", code="format") from None
+
+
+@contextmanager
+def open_text(path: str | Path) -> Iterator[TextIO]:
+    """A UTF-8 text file to read, plain or gzip; what is wrong with it is an :class:`InputError`."""
+    require_file(path)
+    try:
+        with Path(path).open("rb") as file:
+            raw = gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == b"\x1f\x8b" else file
+            try:
+                yield TextIOWrapper(raw, encoding="utf-8-sig")
+            except UnicodeDecodeError as error:
+                place = raw.tell() - len(error.object) + error.start  # the decoder only knows its own block
+                raise InputError(
+                    f"{path} is not UTF-8 text ({error.reason} at byte {place})", code="unreadable"
+                ) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path} is a damaged .gz file: {error}", code="damaged") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}", code="unreadable") from None
+
+
+def read_text(path: str | Path) -> str:
+    """The content of a UTF-8 text file, plain or gzip."""
+    with open_text(path) as stream:
+        return stream.read()
+
+
+def require_file(path: str | Path) -> None:
+    """Refuse what is not a regular file: a pipe or a device may have no end."""
+    try:
+        mode = Path(path).stat().st_mode
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist", code="missing-file") from None
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        raise InputError(f"{str(path)!r} cannot be read: {error}", code="unreadable") from None
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+        raise InputError(f"{path} is {kind}; give a file", code="unreadable")
+
+
+@contextmanager
+def reading(path: str | Path, remedy: str) -> Iterator[None]:
+    """Around code that reads a file of ours: what the file system or its format has to say is one line."""
+    try:
+        yield
+    except (OSError, SafetensorError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is damaged or cannot be read ({error}); {remedy}", code="damaged") from None
+
+
+def file_digest(path: str | Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal."""
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def writing(target: str | Path) -> Iterator[None]:
+    """Around code that writes ``target``: an error of the file system is an :class:`InputError`."""
+    try:
+        yield
+    except OSError as error:
+        raise explain_os_error(error, target) from error
+
+
+def explain_os_error(error: OSError, target: str | Path) -> InputError:
+    """The one line a user needs for an error of the file system."""
+    if _disk_full(error):
+        return InputError(f"{target}: {_NO_SPACE}", code="disk-full")
+    return InputError(
+        f"{target} cannot be written: {error.strerror or error}; choose another place", code="output"
+    )
+
+
+@contextmanager
+def _folder_beside(target: Path) -> Iterator[Path]:
+    """A new folder beside a target, removed in the end."""
+    with writing(target):
+        folder = _new_folder(target, ".part")
+    try:
+        yield folder
+    except Exception as error:
+        if _disk_full(error):  # any other error may be about another file
+            raise InputError(f"{target}: {_NO_SPACE}", code="disk-full") from error
+        raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _new_folder(target: Path, ending: str) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=ending, dir=target.parent))
+
+
+def _disk_full(error: Exception) -> bool:
+    """Whether there was no space for a file, however a library reports it."""
+    # EFBIG: a file larger than a limit of the system allows.
+    numbers, text = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), str(error).lower()
+    return getattr(error, "errno", None) in numbers or any(f"os error {n})" in text for n in numbers)
+
+
+def _readable_by_umask(path: Path) -> None:
+    # A temporary folder is private, and so are files of some libraries; the user's follow the umask.
+    mask = os.umask(0)
+    os.umask(mask)
+    path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)

@@ -1,0 +1,145 @@
+"""Progress of long work and messages about it.
+
+The library is silent unless a program asks for more: messages go to the logger ``rarewords``, progress is
+shown after :func:`enable`. On a terminal it is a bar, elsewhere (a log file, CI) a line every few seconds.
+"""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+LOG = logging.getLogger("rarewords")
+_SECONDS_BETWEEN_LINES = 10.0
+_SECONDS_WORTH_A_LINE = 3.0
+_console: Console | None = None  # where progress is shown; None until a program asks for it
+_shown: list["Bar"] = []
+_live: Progress | None = None
+
+
+class Bar:
+    """What long work reports to.
+
+    :param total: how many units there are; None if nobody knows.
+    :param cost: what all of them cost, if units differ: the share that is done, and the time left, go by it.
+    """
+
+    def __init__(self, title: str, total: float | None, unit: str, cost: float | None) -> None:
+        self.title, self.total, self.unit, self.cost = title, total, unit, cost
+        self.done, self._spent, self._note = 0.0, 0.0, ""
+        self._started = self._printed = time.monotonic()
+        self._task: TaskID | None = None
+        if _live is not None:
+            self._task = _live.add_task(title, total=cost or total, amount="")
+
+    def advance(self, amount: float = 1.0, cost: float = 0.0) -> None:
+        """Say that ``amount`` more units are done, which together cost ``cost``."""
+        self.done += amount
+        self._spent += cost if self.cost else amount
+        self._show()
+
+    def note(self, text: str) -> None:
+        """Show a short note beside the progress, such as the current loss."""
+        self._note = text
+        self._show()
+
+    @property
+    def share(self) -> float:
+        """How much of the work is done, from 0 to 1."""
+        whole = self.cost or self.total
+        return min(1.0, self._spent / whole) if whole else 0.0
+
+    def line(self, *, final: bool = False) -> str:
+        """The progress as text: ``Reading: 20 of 259 MB, 10.0 MB/s, 24 s left``."""
+        seconds = max(1e-9, time.monotonic() - self._started)
+        rate = f"{self.done / seconds:,.1f} {self.unit}/s" if self.done else ""
+        left = f"{duration(seconds / self.share - seconds)} left" if self.share else ""
+        took = f"{duration(seconds)} in all" if final else left
+        return ", ".join(filter(None, [f"{self.title}: {self._amount()}", rate, took, self._note]))
+
+    def finish(self) -> None:
+        """Log what the work took, if it took long and is not part of other work."""
+        if len(_shown) == 1 and time.monotonic() - self._started > _SECONDS_WORTH_A_LINE:
+            LOG.info(self.line(final=True))
+
+    def close(self) -> None:
+        """Take the bar from the screen."""
+        if _live is not None and self._task is not None:
+            _live.remove_task(self._task)
+
+    def _show(self) -> None:
+        if _live is not None and self._task is not None:
+            amount = ", ".join(filter(None, [self._amount(), self._note]))
+            _live.update(self._task, completed=self._spent, amount=amount)
+        elif (
+            _console is not None
+            and _shown[0] is self
+            and time.monotonic() - self._printed >= _SECONDS_BETWEEN_LINES
+        ):
+            self._printed = time.monotonic()
+            LOG.info(self.line())
+
+    def _amount(self) -> str:
+        of = f" of {self.total:,.0f}" if self.total else ""
+        return f"{self.done:,.0f}{of} {self.unit}".rstrip()
+
+
+def enable(on: bool = True) -> None:
+    """Show progress and messages on stderr, for the whole process; or stop it."""
+    global _console
+    _console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True) if on else None
+    LOG.handlers = [_ToConsole()] if on else []
+    LOG.setLevel(logging.INFO if on else logging.NOTSET)
+    LOG.propagate = not on
+
+
+class _ToConsole(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        if _console is not None:
+            _console.print(record.getMessage())
+
+
+def message(text: str) -> None:
+    """Say what has been done, in one line."""
+    LOG.info(text)
+
+
+@contextmanager
+def progress(
+    title: str, total: float | None = None, unit: str = "", cost: float | None = None
+) -> Iterator[Bar]:
+    """Show the progress of a block of work; ``cost`` is explained at :class:`Bar`.
+
+    >>> with progress("Counting", total=259, unit="MB") as bar:
+    ...     bar.advance(10)
+    """
+    global _live
+    outermost = not _shown
+    if outermost and _console is not None and _console.is_terminal:
+        text = (TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.fields[amount]}"))
+        _live = Progress(*text, TimeElapsedColumn(), TimeRemainingColumn(), console=_console, transient=True)
+        _live.start()
+    bar = Bar(title, total, unit, cost)
+    _shown.append(bar)
+    try:
+        yield bar
+        bar.finish()
+    finally:
+        bar.close()
+        _shown.remove(bar)
+        if outermost and _live is not None:
+            _live.stop()
+            _live = None
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people: ``75 -> '1 min 15 s'``."""
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 1:
+        return f"{rest} s"
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"

@@ -1,1 +1,0 @@
-"""The page of ``rarewords serve``: one word, a few sentences, the answers before and after."""

@@ -1,0 +1,266 @@
+"""``rarewords mimic``: fit a learner, train a mimic model, infer embeddings with either; ``rarewords ota``."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import rarewords  # its names load torch when they are used, which takes seconds
+from rarewords._internal.cache import Cache, require_free, workspace
+from rarewords._internal.progress import message
+from rarewords.cli import options
+from rarewords.embeddings import open_embeddings, read_words
+from rarewords.errors import InputError
+from rarewords.learner.settings import LearnerSettings, is_learner
+from rarewords.mimic.settings import MimicSettings
+from rarewords.mimic.settings import preset as settings_of
+from rarewords.ota.settings import BASELINES, OtaSettings
+
+app = typer.Typer(no_args_is_help=True, help="Embeddings for words from their contexts and their spelling.")
+
+
+@app.command()
+def fit(
+    corpus: options.CorpusPath,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the new learner.")],
+    model: options.Model = "default",
+    contexts: Annotated[int, typer.Option(min=1, metavar="N", help="Read at most N contexts per word.")] = 16,
+    min_count: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Learn from words that occur N times.")
+    ] = 50,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show how many words there are and how long it would take.")
+    ] = False,
+    settings: options.SettingsFile = None,
+    set_: options.Set = None,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    as_json: options.Json = False,
+) -> None:
+    """Fit a learner: one matrix, in closed form, on words the model knows.
+
+    The language model reads contexts of words it knows, with the word masked and forbidden as an answer. The
+    matrix brings the expected embeddings to the model's own. `--settings` and `--set` take the fields of
+    LearnerSettings, which the learner keeps. An interrupted run resumes where it stopped.
+
+    Example:
+
+        rarewords mimic fit --model M --corpus wiki.corpus --out learner
+    """
+    require_free(out)
+    chosen, opened = options.read_settings(settings, set_, LearnerSettings), rarewords.Corpus.open(corpus)
+    if dry_run:
+        from rarewords.teaching.dry_run import dry_run_fit
+
+        found, words = dry_run_fit(opened, model, contexts=contexts, min_count=min_count, device=device)
+        line = f"Would fit {found.model} on {words:,} words, {contexts} contexts each"
+        about = {**found.as_json(), "words": words, "contexts": contexts}
+        options.show(as_json, about, line, *found.lines())
+        return
+    lm = rarewords.LanguageModel.from_pretrained(model, device=device)
+    learner = rarewords.WordLearner.fit(
+        lm, opened, chosen, contexts=contexts, min_count=min_count, seed=seed, cache=_readings_beside(corpus)
+    )
+    learner.save_pretrained(out)
+    words, cosine = learner.fitted["words"], learner.fitted["held_out_cosine"]
+    line = f"{out}: fitted on {words:,} words, held-out cosine {cosine:.3f}"
+    options.show(as_json, {"folder": str(out), **learner.fitted}, line)
+
+
+@app.command()
+def infer(
+    words: options.WordsFile,
+    corpus: options.CorpusPath,
+    out: options.OutFile,
+    learner: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="A folder made by `mimic fit` or `mimic train`, or `am` for the attentive mimicking model that ships.",
+            show_default=False,
+        ),
+    ] = None,
+    model: options.Model = "default",
+    contexts: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Use at most N contexts per word.", show_default=False),
+    ] = None,
+    settings: options.SettingsFile = None,
+    set_: options.Set = None,
+    workers: options.Workers = None,
+    engine: options.EngineName = "local",
+    device: options.Device = "auto",
+    as_json: options.Json = False,
+) -> None:
+    """Infer embeddings for words from their contexts in a corpus and their spelling.
+
+    By default the language model reads the contexts itself. A word without contexts gets its embedding from
+    its spelling; a word that also resembles no known word is skipped. `--settings` and `--set` change fields
+    of LearnerSettings (reading, spelling, fuse, ...).
+
+    With `--learner am`, or a folder made by `mimic train`, attentive mimicking infers the embeddings: worse,
+    but much faster.
+
+    Example:
+
+        rarewords mimic infer --words rare.txt --corpus wiki.corpus --out rare.safetensors
+    """
+    attentive = learner is not None and not is_learner(learner)
+    if attentive and (settings is not None or set_ or workers or engine != "local"):
+        raise InputError(
+            "--settings, --set, --workers and --engine have no effect on attentive mimicking", code="usage"
+        )
+    changes = options.settings_values(settings, set_, LearnerSettings)
+    asked, read = read_words(words), rarewords.Corpus.open(corpus)
+
+    from rarewords.teaching.learners import open_learner  # loads torch; mistakes need not wait for it
+
+    lm = rarewords.LanguageModel.from_pretrained(model, device=device)
+    opened, _ = open_learner(lm, learner)
+    if attentive:
+        assert isinstance(opened, rarewords.AttentiveMimicking)
+        done = opened.learn_words(asked, read, contexts=contexts)
+    else:
+        assert isinstance(opened, rarewords.WordLearner)
+        with options.engine_or_none(engine, workers) as runner:
+            done = opened.with_settings(**changes).learn_words(
+                asked, read, contexts=contexts, cache=_readings_beside(corpus), engine=runner
+            )
+    options.save_embeddings(out, done.embeddings, done.skipped)
+    rows = zip(done.embeddings.words, done.context_share.tolist(), done.contexts.tolist(), strict=True)
+    shown = [{"word": word, "context_share": round(part, 3), "contexts": n} for word, part, n in rows]
+    share = f"{float(done.context_share.mean()):.0%} from contexts on average"
+    line = f"{out}: {len(done.embeddings):,} words, {len(done.skipped)} skipped, {share}"
+    options.show(as_json, {"file": str(out), "words": shown, "skipped": done.skipped}, line)
+
+
+def _readings_beside(corpus: Path) -> Cache:
+    path = corpus.resolve()
+    cache = Cache(path.with_name(path.name + ".readings"))
+    message(f"Readings are kept in {cache.path}; the same command resumes from there")
+    return cache
+
+
+@app.command()
+def train(
+    corpus: options.CorpusPath,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the new mimic model.")],
+    targets: Annotated[
+        Path | None,
+        typer.Option(
+            help="Embeddings of words of several subwords, made by `rarewords ota --preset paper`; "
+            "without them, only words of one subword are learned from.",
+            show_default=False,
+        ),
+    ] = None,
+    model: options.Model = "default",
+    preset: Annotated[str, typer.Option(help="The paper's `am` or `am+context`.")] = "am+context",
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Passes over the training words (10).", show_default=False)
+    ] = None,
+    settings: options.SettingsFile = None,
+    set_: options.Set = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Seed of all random choices (0).",
+            show_default=False,
+            rich_help_panel=options.ADVANCED,
+        ),
+    ] = None,
+    device: options.Device = "auto",
+    as_json: options.Json = False,
+) -> None:
+    """Train an attentive mimicking model on a corpus.
+
+    The model learns to predict the embedding of a word from its spelling and its contexts, from words with a
+    count of at least 100. The embedding of a word of one subword is the model's own, that of a word of
+    several subwords comes from `--targets`. `--settings` and `--set` take the fields of MimicSettings;
+    `form`, `context` and `attention` leave a part out if false. An interrupted training resumes with the same
+    command.
+
+    Example:
+
+        rarewords mimic train --corpus wiki.corpus --targets ota.safetensors --out mimic
+    """
+    values = options.settings_values(settings, set_, MimicSettings, epochs=epochs, seed=seed)
+    chosen = settings_of(preset, **values)
+    require_free(out)
+    opened, embeddings = rarewords.Corpus.open(corpus), None if targets is None else open_embeddings(targets)
+    if embeddings is None:
+        message("No --targets: learning from words of one subword only")
+    lm = rarewords.LanguageModel.from_pretrained(model, device=device)
+    with workspace(out) as cache:
+        fitted = rarewords.AttentiveMimicking.fit(
+            lm,
+            opened,
+            embeddings,
+            chosen,
+            work=cache.path,
+            after_epoch=lambda report, _: message(_line(report)),
+        )
+        fitted.save_pretrained(out)
+    about = {"folder": str(out), "settings": asdict(chosen), "history": list(map(vars, fitted.history))}
+    options.show(as_json, about, f"{out}: trained, {_line(fitted.history[-1])}")
+
+
+def _line(report: Any) -> str:
+    cosine = "" if report.held_out_cosine is None else f", held-out cosine {report.held_out_cosine:.3f}"
+    loss = f"epoch {report.epoch}: loss {report.loss:.5f}, {report.context_share:.0%} from contexts"
+    return f"{loss}{cosine}, {report.examples_per_second:,.0f} examples/s"
+
+
+def ota(
+    words: options.WordsFile,
+    out: options.OutFile,
+    model: options.Model = "default",
+    preset: Annotated[
+        str | None, typer.Option(help="`fast`, or `paper` with 4,000 steps.", show_default="fast")
+    ] = None,
+    method: Annotated[str, typer.Option(help="`ota`, or a baseline: `first`, `last`, `avg`.")] = "ota",
+    steps: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of steps (`fast` 100, `paper` 4000).", show_default=False),
+    ] = None,
+    keep_single: Annotated[
+        bool, typer.Option("--keep-single", help="Give words of one subword the model's own embedding.")
+    ] = False,
+    settings: options.SettingsFile = None,
+    set_: options.Set = None,
+    workers: options.Workers = None,
+    engine: options.EngineName = "local",
+    device: options.Device = "auto",
+    as_json: options.Json = False,
+) -> None:
+    """Compute one embedding for each word of several subwords, which acts in the model as its subwords do.
+
+    Finished words are kept beside the output: after an interruption the same command resumes. `--settings`
+    and `--set` take the fields of OtaSettings: frame, start, layers, rate, seed, ...
+
+    Example:
+
+        rarewords ota --words rare.txt --out rare.safetensors
+    """
+    given = {"--preset": preset, "--steps": steps, "--settings": settings, "--set": set_}
+    idle = next((option for option, value in given.items() if value), None)
+    if method in BASELINES and idle is not None:
+        raise InputError(f"{idle} has no effect with --method {method}; leave it out", code="usage")
+    changes = options.settings_values(settings, set_, OtaSettings, steps=steps)
+    chosen = OtaSettings.preset(preset or "fast", **changes)
+
+    listed = read_words(words)
+
+    import torch  # takes seconds; mistakes in the options need not wait for it
+
+    torch.set_float32_matmul_precision("high")  # TF32 on a GPU
+    lm = rarewords.LanguageModel.from_pretrained(model, device=device)
+    with options.engine_or_none(engine, workers) as runner, workspace(out) as cache:
+        result = rarewords.one_token_approximation(
+            lm, listed, chosen, method=method, keep_single=keep_single, cache=cache, engine=runner
+        )
+        options.save_embeddings(out, result.embeddings, result.skipped)
+    made, skipped = len(result.embeddings), result.skipped
+    about = {"out": str(out), "words": made, "skipped": skipped}
+    options.show(as_json, about, f"{out}: {made:,} embeddings, {len(skipped):,} words skipped")

@@ -1,0 +1,278 @@
+"""The finished corpus: how it lies on disk and how it is read.
+
+``words.arrow`` has one row per word, ordered by hash; ``contexts.arrow`` one row per sampled context, those
+of a word together, ordered by the hash of the context; ``sentences.arrow`` one row per block of 64 sentences,
+compressed. The files are mapped into memory. ``corpus.json`` holds settings, totals,
+checksums of the files and digests of the texts.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rarewords._internal.files import file_digest, read_json, write_json
+from rarewords._internal.schema import parse
+from rarewords.corpus.characters import Hash, Int, fold
+from rarewords.corpus.columns import ragged, take
+from rarewords.corpus.settings import CorpusSettings
+from rarewords.corpus.text import split, word_hashes
+from rarewords.errors import InputError
+
+FORMAT = "rarewords-corpus-2"
+FILES = ("words.arrow", "contexts.arrow", "sentences.arrow")
+SENTENCES_PER_BLOCK = 64
+_CONTEXTS_AT_ONCE = 20_000
+_LEVEL = 3  # of compression
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What was read: all sentences and words of the text, and bytes that were not UTF-8 and were replaced."""
+
+    sentences: int
+    words: int
+    replaced: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """What ``corpus.json`` says.
+
+    :param sentences: number of sentences in the corpus, which are those that a sampled context needs.
+    :param contexts: number of sampled contexts.
+    :param texts: digests of the files that were read, sorted.
+    """
+
+    settings: CorpusSettings
+    totals: Totals
+    sentences: int
+    contexts: int
+    texts: tuple[str, ...]
+
+    def write(self, folder: Path) -> None:
+        """Write ``corpus.json`` beside the other files of the corpus."""
+        files = {
+            name: {"bytes": (folder / name).stat().st_size, "sha256": file_digest(folder / name)}
+            for name in FILES
+        }
+        values = {**asdict(self), "settings": self.settings.to_dict(), "files": files, "format": FORMAT}
+        write_json(folder / "corpus.json", values)
+
+
+@dataclass(frozen=True)
+class _File:
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class _Files:
+    files: dict[str, _File]
+
+
+class Context(NamedTuple):
+    """A sentence as it was written, and the characters of the word in it."""
+
+    sentence: str
+    start: int
+    end: int
+
+
+class Corpus:
+    """Counts and contexts of a text. Use :meth:`open`."""
+
+    def __init__(self, path: Path, header: Header, checksums: dict[str, str]) -> None:
+        self.path, self.header = path, header
+        self.settings, self.totals = header.settings, header.totals
+        self._checksums = checksums
+
+    @classmethod
+    def build(
+        cls, texts: Any, out: str | Path, settings: CorpusSettings | None = None, **options: Any
+    ) -> Self:
+        """Make a corpus from texts; see :func:`rarewords.corpus.build.build` for the arguments."""
+        from rarewords.corpus.build import build  # which needs this class
+
+        build(texts, out, settings, **options)
+        return cls.open(out)
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """Open a corpus; an incomplete or damaged one is refused."""
+        path = Path(path)
+        file = path / "corpus.json"
+        if not file.is_file():
+            raise InputError(f"{path} is not a corpus; make one with rarewords corpus build", code="corpus")
+        values = read_json(file)
+        if not isinstance(values, dict) or values.get("format") != FORMAT:
+            raise InputError(f"{path} is not a corpus of this version; build it again", code="corpus")
+        values["settings"] = CorpusSettings.without_rules(values.get("settings"), file)
+        header = parse(Header, values, file, "build the corpus again")
+        found = parse(_Files, values, file, "build the corpus again").files
+        if set(found) != set(FILES):
+            raise InputError(f"{file} lists other files; build the corpus again", code="damaged")
+        for name, one in found.items():
+            if not (path / name).is_file() or (path / name).stat().st_size != one.bytes:
+                raise InputError(
+                    f"{path / name} is missing or damaged; build the corpus again", code="damaged"
+                )
+        return cls(path, header, {name: one.sha256 for name, one in found.items()})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by its path: another process opens the corpus itself."""
+        return Corpus.open, (self.path.absolute(),)
+
+    def check(self) -> None:
+        """Compare every file with its checksum now, not on first use."""
+        _ = self.words, self.context_rows, self.blocks
+
+    @property
+    def key(self) -> str:
+        """What tells this corpus from others: the checksum of its files' checksums, in short."""
+        return hashlib.sha256(json.dumps(sorted(self._checksums.items())).encode()).hexdigest()[:16]
+
+    @cached_property
+    def words(self) -> pa.Table:
+        """One row per word: ``hash``, ``word``, ``count``, ``contexts``, ``context_start``."""
+        return self._table("words.arrow")
+
+    @cached_property
+    def context_rows(self) -> pa.Table:
+        """One row per context: ``sentence`` and ``position``."""
+        return self._table("contexts.arrow", self.header.contexts)
+
+    @cached_property
+    def blocks(self) -> pa.Table:
+        """One row per block of sentences: ``text``, compressed."""
+        return self._table("sentences.arrow", -(-self.header.sentences // SENTENCES_PER_BLOCK))
+
+    def __len__(self) -> int:
+        """Number of distinct words in the text, those without contexts included."""
+        return len(self.words)
+
+    def find(self, words: Sequence[str]) -> Int:
+        """The row of each word in the table of words, -1 if the text does not have it. *Shape:* (words,)"""
+        # No word has a space in it; an empty one is never found.
+        words = [word if word.split() == [word] else "" for word in words]
+        if not words or not len(self):
+            return np.full(len(words), -1, dtype=np.int64)
+        if self.settings.lower_case:
+            words = fold("\n".join(words)).split("\n")
+        hashes = word_hashes(words)
+        places = np.minimum(np.searchsorted(self._hashes, hashes), len(self) - 1)
+        found = (self._hashes[places] == hashes) & np.array([bool(word) for word in words])
+        return np.where(found, places, -1)
+
+    def count(self, word: str) -> int:
+        """How often the word occurs in the text."""
+        number = int(self.find([word])[0])
+        return 0 if number < 0 else int(self.words["count"][number].as_py())
+
+    def counts(self, min_count: int = 1) -> tuple[list[str], Int]:
+        """Words with contexts and at least ``min_count`` occurrences, and their counts, highest first."""
+        table = self.words.select(["word", "count", "contexts"])
+        least = min(min_count, np.iinfo(np.int64).max)  # which is all that Arrow takes
+        table = table.filter((pc.field("count") >= least) & (pc.field("contexts") > 0))
+        table = table.sort_by([("count", "descending"), ("word", "ascending")])
+        return table["word"].to_pylist(), table["count"].to_numpy()
+
+    def contexts(self, word: str, contexts: int | None = None) -> list[Context]:
+        """The sampled contexts of a word, at most ``contexts`` of them, which is itself a uniform sample."""
+        _, sentence, position = self.references([word], contexts)
+        return self._located(sentence, position)
+
+    def references(self, words: Sequence[str], contexts: int | None = None) -> tuple[Int, Int, Int]:
+        """The contexts of many words as references, at most ``contexts`` per word, those of a word together.
+
+        :return: which of the asked words it is, row of the sentence, which word of the sentence.
+            *Shape:* (contexts,) each
+        """
+        numbers = self.find(words)
+        asked = np.flatnonzero(numbers >= 0)
+        sizes = take(self.words["contexts"], numbers[asked])
+        if contexts is not None:
+            sizes = np.minimum(sizes, min(contexts, self.settings.contexts))
+        places = ragged(take(self.words["context_start"], numbers[asked]), sizes)
+        sentence, position = (take(self.context_rows[name], places) for name in ("sentence", "position"))
+        return np.repeat(asked, sizes), sentence, position
+
+    def context_texts(
+        self, words: Sequence[str], contexts: int | None = None
+    ) -> Iterator[tuple[Int, list[Context]]]:
+        """The contexts of many words, some thousand at a time.
+
+        :return: which of the asked words each context belongs to, and the contexts. Sentences come in the
+            order they lie on disk, each read once.
+        """
+        owner, sentence, position = self.references(words, contexts)
+        order = np.argsort(sentence, kind="stable")
+        for first in range(0, len(order), _CONTEXTS_AT_ONCE):
+            chosen = order[first : first + _CONTEXTS_AT_ONCE]
+            yield owner[chosen], self._located(sentence[chosen], position[chosen])
+
+    def sentences(self, rows: Int) -> list[str]:
+        """The text of sentences by row."""
+        unpacked: dict[int, list[bytes]] = {}
+        blocks, result = self.blocks["text"], []
+        for row in rows.tolist():
+            block, line = divmod(row, SENTENCES_PER_BLOCK)
+            if block not in unpacked:
+                unpacked[block] = unpack(blocks[block].as_py()).split(b"\n")
+            result.append(unpacked[block][line].decode("utf-8"))
+        return result
+
+    def _located(self, sentence: Int, position: Int) -> list[Context]:
+        """Contexts by reference: row of the sentence, and which word of it. *Shape:* (contexts,) each"""
+        rows, line = np.unique(sentence, return_inverse=True)
+        texts = self.sentences(rows)
+        found = split("\n".join(texts), lower_case=False, sentences=False)
+        at, begin = found.offsets[line] + position, found.cuts[line]
+        starts, ends = (found.starts[at] - begin).tolist(), (found.ends[at] - begin).tolist()
+        spans = zip(line.tolist(), starts, ends, strict=True)
+        return [Context(texts[row], start, end) for row, start, end in spans]
+
+    def _table(self, name: str, rows: int | None = None) -> pa.Table:
+        path = self.path / name
+        # A damaged Arrow file can crash the process, so each file is compared with its checksum on first use.
+        if _checksum(path, path.stat().st_mtime_ns) != self._checksums[name]:
+            raise InputError(
+                f"{path} is damaged: its checksum differs; build the corpus again", code="damaged"
+            )
+        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        settings = json.loads(table.schema.metadata[b"settings"])
+        if settings != self.settings.to_dict() or rows not in (None, len(table)):
+            raise InputError(
+                f"{path} does not fit {self.path / 'corpus.json'}; build the corpus again", code="damaged"
+            )
+        return table
+
+    @cached_property
+    def _hashes(self) -> Hash:
+        hashes: Hash = self.words["hash"].to_numpy()
+        return hashes
+
+
+def pack(sentences: list[bytes]) -> bytes:
+    """Some sentences, compressed together, behind their size: eight bytes, little-endian."""
+    joined = b"\n".join(sentences)
+    packed: bytes = pa.Codec("zstd", _LEVEL).compress(joined, asbytes=True)
+    return len(joined).to_bytes(8, "little") + packed
+
+
+def unpack(packed: bytes) -> bytes:
+    """What :func:`pack` compressed."""
+    size = int.from_bytes(packed[:8], "little")
+    return bytes(pa.Codec("zstd").decompress(packed[8:], size, asbytes=True))
+
+
+@cache
+def _checksum(path: Path, changed: int) -> str:  # noqa: ARG001 - a file that has changed is read again
+    return file_digest(path)

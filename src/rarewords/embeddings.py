@@ -1,0 +1,230 @@
+"""Words and their embeddings, stored as safetensors whose numbers are mapped into memory, not read."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Any, Self, cast
+
+import numpy as np
+from safetensors import safe_open
+
+from rarewords._internal.files import open_text, reading, require_file, whole_file, write_lines
+from rarewords._internal.schema import parse
+from rarewords.errors import InputError
+
+_FORMAT = "rarewords.embeddings/1"
+
+
+class WordEmbeddings:
+    """A float32 embedding for each of a list of words, with the settings that made them.
+
+    :param words: distinct, none empty.
+    :param matrix: one finite row per word. *Shape:* (words, dim)
+    :param settings: anything JSON can hold: model, method, seed …
+
+    >>> embeddings = WordEmbeddings(["kumquat", "salsify"], np.eye(2, dtype=np.float32))
+    >>> "kumquat" in embeddings, embeddings["salsify"].tolist()
+    (True, [0.0, 1.0])
+    """
+
+    def __init__(
+        self, words: Iterable[str], matrix: np.ndarray, settings: Mapping[str, Any] | None = None
+    ) -> None:
+        self.words = words = list(words)
+        self.matrix = np.ascontiguousarray(matrix, dtype=np.float32)
+        self.settings: dict[str, Any] = dict(settings or {})
+        if self.matrix.ndim != 2 or len(words) != len(self.matrix):
+            raise InputError(
+                f"{len(words)} words need as many rows, not a matrix {self.matrix.shape}", code="embeddings"
+            )
+        if len(set(words)) != len(words):
+            ((twice, _),) = Counter(words).most_common(1)
+            raise InputError(
+                f"the word {twice!r} is given twice; keep one of its embeddings", code="embeddings"
+            )
+        empty = next((row for row, word in enumerate(words) if not word.strip()), None)
+        if empty is not None:
+            raise InputError(f"the word of embedding {empty + 1} is empty; remove it", code="embeddings")
+        bad = np.flatnonzero(~np.isfinite(self.matrix).all(axis=1))
+        if len(bad):
+            raise InputError(
+                f"{words[bad[0]]!r} holds NaN or infinite numbers ({len(bad)} such words)", code="embeddings"
+            )
+
+    @property
+    def dim(self) -> int:
+        """The size of an embedding."""
+        return int(self.matrix.shape[1])
+
+    def require_dim(self, dim: int) -> None:
+        """Refuse embeddings that do not have the size of a model's embeddings."""
+        if self.dim != dim:
+            reason = f"the embeddings have size {self.dim}, but the model takes size {dim}"
+            raise InputError(f"{reason}; they were made for another model", code="model-mismatch")
+
+    @cached_property
+    def key(self) -> str:
+        """Sixteen hexadecimal digits that stand for the words and their embeddings."""
+        digest = hashlib.sha256("\n".join(self.words).encode())
+        digest.update(self.matrix.tobytes())
+        return digest.hexdigest()[:16]
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words)
+
+    def __getitem__(self, word: str) -> np.ndarray:
+        """The embedding of a word. *Shape:* (dim,)"""
+        return cast(np.ndarray, self.matrix[self._rows[word]])
+
+    def get(self, word: str) -> np.ndarray | None:
+        """The embedding of a word, or None. *Shape:* (dim,)"""
+        return cast(np.ndarray, self.matrix[self._rows[word]]) if word in self else None
+
+    def subset(self, words: Iterable[str]) -> "WordEmbeddings":
+        """These words only, in this order; a word without an embedding is an error."""
+        chosen = list(words)
+        missing = [word for word in chosen if word not in self]
+        if missing:
+            raise InputError(
+                f"there is no embedding for {missing[0]!r} ({len(missing)} words are missing)",
+                code="embeddings",
+            )
+        return WordEmbeddings(chosen, self.matrix[[self._rows[word] for word in chosen]], self.settings)
+
+    def merge(self, other: "WordEmbeddings") -> "WordEmbeddings":
+        """The union of both; ``other`` wins for a word that both have."""
+        if self.dim != other.dim:
+            raise InputError(
+                f"embeddings of size {self.dim} and {other.dim} cannot be merged", code="embeddings"
+            )
+        kept = [word for word in self.words if word not in other]
+        rows = self.matrix[[self._rows[word] for word in kept]]
+        settings = {"merged": [self.settings, other.settings]}
+        return WordEmbeddings([*kept, *other.words], np.concatenate([rows, other.matrix]), settings)
+
+    def save(self, path: str | Path) -> None:
+        """Write a safetensors file, whole or not at all; the same bytes for the same content."""
+        encoded = [word.encode() for word in self.words]
+        tensors: dict[str, tuple[str, np.ndarray]] = {
+            "embeddings": ("F32", self.matrix),
+            "word_ends": ("I64", np.cumsum([len(word) for word in encoded], dtype=np.int64)),
+            "words_utf8": ("U8", np.frombuffer(b"".join(encoded), dtype=np.uint8)),
+        }
+        metadata = {"format": _FORMAT, "settings": json.dumps(self.settings, sort_keys=True)}
+        header: dict[str, Any] = {"__metadata__": metadata}
+        place = 0
+        for name, (dtype, tensor) in tensors.items():
+            offsets = [place, place + tensor.nbytes]
+            header[name] = {"dtype": dtype, "shape": tensor.shape, "data_offsets": offsets}
+            place += tensor.nbytes
+        # Written by hand, not by the safetensors library: it orders metadata at random, so the same content
+        # would give other bytes, and it hides a full disk in an error of its own.
+        head = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
+        head += b" " * ((56 - len(head)) % 64)  # so that the numbers start at a multiple of 64 bytes
+        with whole_file(path) as temporary, temporary.open("wb") as stream:
+            stream.write(len(head).to_bytes(8, "little") + head)
+            for _, tensor in tensors.values():
+                stream.write(tensor.data)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Open a file written by :meth:`save`. Numbers are read when they are first used."""
+        require_file(path)
+        remedy = "if it is word2vec text, name it .txt, otherwise make it again"
+        embeddings = cls.__new__(cls)  # the checks of a new one would read all numbers
+        with reading(path, remedy), safe_open(path, "pt") as file:
+            metadata, names = file.metadata() or {}, ("embeddings", "word_ends", "words_utf8")
+            if metadata.get("format") != _FORMAT or set(names) - set(file.keys()):
+                problem = f"{path} is a safetensors file, but not one of word embeddings"
+                raise InputError(problem, code="embeddings")
+            embeddings.matrix, ends, text = (file.get_tensor(name).numpy() for name in names)
+            shapes = [one.ndim for one in (embeddings.matrix, ends, text)]
+            kinds = [str(one.dtype) for one in (embeddings.matrix, ends, text)]
+            right = shapes == [2, 1, 1] and kinds == ["float32", "int64", "uint8"]
+            steps = np.diff(ends, prepend=0) if right else ends
+            if (
+                not right
+                or len(ends) != len(embeddings.matrix)
+                or (steps <= 0).any()
+                or steps.sum() != len(text)
+            ):
+                raise InputError(
+                    f"{path} is damaged: its words and embeddings do not match; {remedy}", code="damaged"
+                )
+            raw = text.tobytes()
+            embeddings.words = [raw[start:end].decode() for start, end in pairwise([0, *ends.tolist()])]
+        embeddings.settings = _settings(metadata.get("settings", ""), path)
+        return embeddings
+
+    def save_word2vec(self, path: str | Path) -> None:
+        """Write the word2vec text format: a line ``count dim``, then one line per word with its numbers."""
+        spaced = next((word for word in self.words if any(letter.isspace() for letter in word)), None)
+        if spaced is not None:
+            raise InputError(
+                f"the word2vec text format cannot hold {spaced!r}, a word with a space in it",
+                code="embeddings",
+            )
+        rows = zip(self.words, self.matrix, strict=True)
+        lines = (f"{word} {' '.join(format(one, '.9g') for one in row.tolist())}\n" for word, row in rows)
+        write_lines(path, chain([f"{len(self)} {self.dim}\n"], lines))
+
+    @classmethod
+    def load_word2vec(cls, path: str | Path) -> Self:
+        """Read the word2vec text format, with or without its first line, plain or ``.gz``."""
+        words, rows = [], []
+        with open_text(path) as lines:
+            for number, line in enumerate(lines, 1):
+                word, *values = line.rstrip(" \n").split(" ")
+                if not line.strip() or (number == 1 and len(values) == 1 and (word + values[0]).isdigit()):
+                    continue
+                words.append(word)
+                try:
+                    rows.append(np.array(values, dtype=np.float32))
+                except ValueError:
+                    raise InputError(
+                        f"{path}, line {number}: {word!r} is not followed by numbers", code="embeddings"
+                    ) from None
+                if len(values) != len(rows[0]) or not values:
+                    expected = f"{len(values)} numbers where {len(rows[0])} were expected"
+                    raise InputError(f"{path}, line {number}: {expected}", code="embeddings")
+        if not rows:
+            raise InputError(f"{path} holds no embeddings", code="no-text")
+        return cls(words, np.stack(rows), {"source": Path(path).name})
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {word: row for row, word in enumerate(self.words)}
+
+
+def _settings(text: str, path: str | Path) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    return parse(dict[str, Any], found, path, "make the embeddings again")
+
+
+def open_embeddings(path: str | Path) -> WordEmbeddings:
+    """Open embeddings of either format: .txt, .vec, .w2v and .gz are word2vec text, the rest safetensors."""
+    text = Path(path).name.endswith((".txt", ".vec", ".w2v", ".gz"))
+    return WordEmbeddings.load_word2vec(path) if text else WordEmbeddings.load(path)
+
+
+def read_words(path: str | Path) -> list[str]:
+    """The words of a file, one per line; text after a tab, empty lines and ``#`` lines are ignored."""
+    with open_text(path) as lines:
+        words = [line.split("\t")[0].strip() for line in lines]
+    words = [word for word in words if word and not word.startswith("#")]
+    if not words:
+        raise InputError(f"{path} holds no words; give one per line", code="no-text")
+    return words

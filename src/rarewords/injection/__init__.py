@@ -1,0 +1,1 @@
+"""Embeddings into a model and its tokenizer, and out of it again."""

@@ -1,0 +1,166 @@
+"""The words that a folder was taught, the folder without some of them, and the documents that hold them.
+
+A document without any of these words gets the same tokens as before, so that its embedding stays as it is.
+"""
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, islice, repeat
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+
+from rarewords.corpus.read import read_documents
+from rarewords.corpus.sources import find_sources, spool
+from rarewords.embeddings import WordEmbeddings
+from rarewords.errors import InputError
+from rarewords.injection.card import model_card
+from rarewords.injection.inject import inject, require_output, save_folder
+from rarewords.injection.rules import words_with_rules
+from rarewords.injection.taught import forget_everything, taught_tokens, unsaid_tokens
+from rarewords.model_folder import REPORT, read_report
+from rarewords.models import load_pretrained, load_tokenizer, model_kind
+from rarewords.tokens import Placement, with_capital
+
+K = TypeVar("K")
+_TEXTS_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class TaughtWord:
+    """A word of a taught folder; of a word that was injected only the word itself is known."""
+
+    word: str
+    count: int
+    verdict: str
+    learner: str
+
+
+def taught_words(folder: str | Path) -> list[TaughtWord]:
+    """The words that a folder was taught, in the order they were taught."""
+    known = _reported(read_report(folder))
+    words = _words_of(taught_tokens(*load_pretrained(folder)), known).values()
+    return [known.get(word, TaughtWord(word, 0, "not checked", "unknown")) for word in dict.fromkeys(words)]
+
+
+@torch.no_grad()
+def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[str]:
+    """Save a taught folder without some of its words, and give the words that are left.
+
+    These keep their embeddings; their tokens move up.
+    """
+    folder = Path(folder)
+    require_output(out, folder)
+    kind = model_kind(folder)
+    model, tokenizer = load_pretrained(folder)
+    tokens, beside = taught_tokens(model, tokenizer), words_with_rules(tokenizer)
+    for word in words:
+        if word not in tokens:
+            raise InputError(
+                f"{folder} was not taught {word!r}; `rarewords words {folder}` lists its words", code="word"
+            )
+    report = read_report(folder)
+    gone = {form for form, word in _words_of(tokens, _reported(report)).items() if {form, word} & {*words}}
+    left = {word: token for word, token in tokens.items() if word not in gone}
+    kept = [layer[list(left.values())].clone() for layer in _layers(model)]
+    embeddings = WordEmbeddings(left, kept[0].float().cpu().numpy())
+    unsaid = unsaid_tokens(model)
+    ways: dict[str, tuple[Placement, bool]] = {
+        word: ("append" if word in beside else "replace", token not in unsaid) for word, token in left.items()
+    }
+    forget_everything(model, tokenizer)
+    now: list[int] = []
+    for (placement, said), same in groupby(left, key=ways.__getitem__):
+        now += inject(
+            model, tokenizer, embeddings.subset(same), allow_prediction=said, placement=placement
+        ).ids.values()
+    for layer, rows in zip(_layers(model), kept, strict=True):
+        layer[now] = rows
+    for one in (report, *report.get("earlier", ())) if report else ():
+        one["words"] = [word for word in one.get("words", ()) if word["word"] not in gone]
+    card = model_card(
+        report.get("model", folder.resolve().name),
+        left,
+        allow_prediction=report.get("settings", {}).get("allow_prediction", False),
+        kind=kind,
+        folder=folder,
+    )
+    save_folder(model, tokenizer, out, base=folder, card=card, report=report)
+    return list(left)
+
+
+def _layers(model: Any) -> list[torch.Tensor]:
+    """The parameters that have a row for every token."""
+    output = model.get_output_embeddings()
+    outputs = (getattr(output, name, None) for name in ("weight", "bias"))
+    return [model.get_input_embeddings().weight, *(layer for layer in outputs if layer is not None)]
+
+
+def _words_of(tokens: Iterable[str], known: Container[str]) -> dict[str, str]:
+    """The word of each token; a cased model got ``Kumquat`` along with ``kumquat``."""
+    capitals = {with_capital(word): word for word in tokens if word in known}
+    return {form: form if form in known else capitals.get(form, form) for form in tokens}
+
+
+def _reported(report: dict[str, Any]) -> dict[str, TaughtWord]:
+    return {
+        word["word"]: TaughtWord(word["word"], word["count"], word["verdict"], one["learner"])
+        for one in (*report.get("earlier", ()), report)
+        for word in one.get("words", ())
+    }
+
+
+def affected(model: str | Path, texts: Iterable[tuple[K, str]]) -> Iterator[tuple[K, tuple[str, ...]]]:
+    """The texts that hold a taught word, as the model's tokenizer finds it: their keys and their words.
+
+    :param model: a folder made by ``teach``.
+    :param texts: each with a key, as ``enumerate(texts)`` or :func:`documents` gives them.
+    """
+    report = read_report(model)
+    if not report:
+        raise InputError(f"{model} has no {REPORT}; give a folder made by rarewords teach", code="word")
+    known, tokenizer = _reported(report), load_tokenizer(model)
+    added = tokenizer.get_added_vocab() | words_with_rules(tokenizer)
+    words = {added[form]: word for form, word in _words_of(added, known).items() if word in known}
+    if missing := known.keys() - set(words.values()):
+        raise InputError(
+            f"the tokenizer of {model} does not match its {REPORT}: {min(missing)!r} is no token; "
+            "restore tokenizer.json and tokenizer_config.json, or teach the model again",
+            code="word",
+        )
+    left = iter(texts)
+    while batch := list(islice(left, _TEXTS_AT_ONCE)):
+        encoded = tokenizer([text for _, text in batch], add_special_tokens=False, verbose=False)
+        for (key, _), ids in zip(batch, encoded["input_ids"], strict=True):
+            found = tuple(dict.fromkeys(words[token] for token in ids if token in words))
+            if found:
+                yield key, found
+
+
+class Document(NamedTuple):
+    """A document of a file: its number, counted from 1, and its id if asked for."""
+
+    file: str
+    number: int
+    id: str | None
+
+
+def documents(
+    texts: Sequence[str | Path], field: str = "text", id_field: str | None = None
+) -> Iterator[tuple[Document, str]]:
+    """The documents of files, or of standard input (``-``); in plain text every line is a document.
+
+    :param field: the field that holds the text in jsonl, csv, tsv and parquet.
+    :param id_field: the field that holds each document's id in them.
+    """
+    with TemporaryDirectory() as folder:
+        for source in find_sources(spool(texts, Path(folder).absolute()), field):
+            file = "-" if Path(source.path).parent == Path(folder) else source.path
+            ids: Iterator[str] = repeat("")
+            if id_field is not None and source.format != "text":
+                ids = read_documents(replace(source, field=id_field), numbers=True)
+            # Side by side: every record has a text and an id, though either may be empty.
+            for number, (name, text) in enumerate(zip(ids, read_documents(source), strict=False), 1):
+                yield Document(file, number, name or None), text

@@ -1,0 +1,1 @@
+"""Embeddings of new words from sentences, definitions and spelling."""

@@ -1,0 +1,62 @@
+"""The words that a model has as one token: a space to place new words in."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from rarewords._internal.engine import one_thread
+from rarewords.errors import InputError
+from rarewords.lm import LanguageModel
+
+
+@dataclass(frozen=True)
+class KnownWords:
+    """The words a model knows, as a space to place new ones in.
+
+    :param ids: their token ids. *Shape:* (words,)
+    :param embeddings: float32. *Shape:* (words, dim)
+    :param mean: their mean. *Shape:* (dim,)
+    :param spread: their mean distance from it.
+    """
+
+    ids: Tensor
+    embeddings: Tensor
+    mean: Tensor
+    spread: float
+
+    @classmethod
+    @one_thread()
+    def of(cls, lm: LanguageModel) -> Self:
+        """The whole words of a model's vocabulary."""
+        if not lm.whole_words:
+            raise InputError(
+                f"{lm.name} has no whole words in its vocabulary, so it cannot read contexts",
+                code="tokenizer",
+            )
+        ids = torch.tensor(sorted(lm.whole_words.values()), device=lm.device)
+        embeddings = lm.embeddings[ids].float()
+        mean = embeddings.mean(0)
+        return cls(ids, embeddings, mean, float((embeddings - mean).norm(dim=1).mean()))
+
+    def directions(self, embeddings: Tensor) -> Tensor:
+        """Unit embeddings from the mean towards each embedding; zero for the mean itself. *Shape:* (n, dim)"""
+        centred = embeddings.to(self.mean.device, torch.float32) - self.mean
+        unit: Tensor = centred / centred.norm(dim=1, keepdim=True).clamp_min(1e-9)
+        return unit
+
+    def nearest(self, embeddings: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """The token ids of the known words nearest to each embedding, seen from the mean, and their cosines.
+
+        *Shapes:* (n, dim) -> (n, count), (n, count)
+        """
+        cosines = self.directions(embeddings) @ self.directions(self.embeddings).T
+        best = cosines.topk(min(count, len(self.ids)), dim=1)
+        return self.ids[best.indices], best.values
+
+    def at(self, directions: Tensor, scale: float = 1.0) -> Tensor:
+        """Embeddings in these directions, at ``scale`` times the spread from the mean. *Shape:* (n, dim)"""
+        lengths = directions.norm(dim=1, keepdim=True).clamp_min(1e-9)
+        embeddings: Tensor = self.mean + directions / lengths * (scale * self.spread)
+        return embeddings

@@ -1,0 +1,290 @@
+"""Word embeddings from what the language model itself reads in a word's contexts.
+
+There are three kinds of evidence, each a direction from the mean embedding:
+
+* the **reading** of the contexts (:mod:`rarewords.learner.expected`), moved by one matrix A. A is fitted on
+  known words, which must not be expected in their own contexts, so that it brings readings to embeddings;
+* the **spelling** (:mod:`rarewords.learner.spelling`), which counts more the more a word resembles a known one;
+* the **subwords**, for a word without contexts, by one-token approximation.
+
+Their weighted sum, at the usual distance from the mean, is the embedding. It can be *fused*: one-token
+approximation then finds the embedding that does alone what the subwords and this embedding do side by side.
+
+Without a fitted matrix A is the identity: nothing is trained, and any masked language model can be used.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from rarewords._internal.cache import Cache, key_of
+from rarewords._internal.engine import Engine, one_thread
+from rarewords._internal.files import reading, whole_folder, write_json
+from rarewords.corpus.corpus import Corpus
+from rarewords.embeddings import WordEmbeddings
+from rarewords.errors import InputError
+from rarewords.learner.definitions import CONTENT, WEIGHT, content, read_definitions
+from rarewords.learner.evidence import Evidence, LearnedEmbedding, LearnedEmbeddings, ridge
+from rarewords.learner.expected import pool, read, read_corpus, shares
+from rarewords.learner.known_words import KnownWords
+from rarewords.learner.masked import contexts_of_sentences
+from rarewords.learner.settings import LEARNER_FORMAT, LearnerSettings, bundled_learner, read_config
+from rarewords.learner.spelling import Spelling
+from rarewords.lm import LanguageModel
+from rarewords.ota.approximate import fuse, one_token_approximation
+
+_FEWEST_WORDS, MOST_WORDS = 20, 15_000  # for a fit
+_LEAST_RESEMBLANCE = 0.15  # below, the most similar spelling is a coincidence
+_HALF_TRUST, _TRUST_WIDTH = 0.5, 0.1  # the resemblance where spelling has half its weight; how fast it rises
+_SUBWORDS_ALONE = 0.5  # the weight of the subwords of a word without contexts, where the spelling has 1
+_NOTHING = "no sentence and no known word that resembles it; give sentences that contain it"
+
+
+def usable_words(lm: LanguageModel, corpus: Corpus, min_count: int, leave_out: Iterable[str]) -> list[str]:
+    """The words of a corpus that a matrix can be fitted on: known, not too short, not too rare."""
+    known = {word for word in lm.whole_words if len(word) > 2}.difference(leave_out)
+    return [word for word in corpus.counts(min_count)[0] if word in known]
+
+
+@dataclass(frozen=True, eq=False)
+class WordLearner:
+    """Learns words from sentences with a language model and nothing else.
+
+    :param transform: the matrix A. *Shape:* (dim, dim)
+    :param fitted: how A was fitted: on how many ``words``, its ``held_out_cosine``, and more.
+    """
+
+    lm: LanguageModel
+    settings: LearnerSettings = field(default_factory=LearnerSettings)
+    transform: Tensor | None = None
+    fitted: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def for_model(cls, lm: LanguageModel) -> Self:
+        """The best learner without fitting one: the bundled one if it fits, or one without a matrix."""
+        folder = bundled_learner(lm.fingerprint)
+        return cls(lm) if folder is None else cls.from_pretrained(folder, lm)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path, lm: LanguageModel) -> Self:
+        """Load a folder written by :meth:`save_pretrained`, for the language model it was fitted for."""
+        folder = Path(folder)
+        remedy = "fit it again with rarewords mimic fit"
+        config = read_config(folder, LEARNER_FORMAT, lm.fingerprint)
+        with reading(folder / "model.safetensors", remedy):
+            transform = load_file(folder / "model.safetensors").get("transform")
+        if transform is not None and tuple(transform.shape) != (lm.dim, lm.dim):
+            raise InputError(f"{folder / 'model.safetensors'} is damaged; {remedy}", code="damaged")
+        settings = LearnerSettings.from_dict(config.settings, folder / "config.json")
+        return cls(lm, settings, transform, config.fitted)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the learner as a folder. The matrix is stored in half precision, which is exact enough."""
+        tensors = {} if self.transform is None else {"transform": self.transform.cpu().half().contiguous()}
+        with whole_folder(folder) as temporary:
+            save_file(tensors, temporary / "model.safetensors", metadata={"format": "pt"})
+            config = {"format": LEARNER_FORMAT, "settings": asdict(self.settings)}
+            write_json(temporary / "config.json", {**config, **self._about})
+
+    def with_settings(self, **changes: Any) -> Self:
+        """The same learner with some settings changed."""
+        return replace(self, settings=replace(self.settings, **changes))
+
+    @property
+    def key(self) -> str:
+        """A digest of everything the embeddings depend on besides the language model."""
+        matrix = b"" if self.transform is None else self.transform.cpu().float().numpy().tobytes()
+        return key_of("learner", asdict(self.settings), hashlib.sha256(matrix).hexdigest())
+
+    @property
+    def passes(self) -> int:
+        """How often the language model reads each sentence."""
+        return 2 if self.settings.reading == "both" else 1
+
+    def learn(
+        self, word: str, sentences: Sequence[str] = (), definition: str | Sequence[str] = ()
+    ) -> LearnedEmbedding:
+        """The embedding of a word from sentences that contain it and definitions, or else from its spelling."""
+        definitions = (definition,) if isinstance(definition, str) else definition
+        (made,) = self.learn_each([Evidence(word, sentences, definitions)])
+        if made is None:
+            raise InputError(f"{word!r}: {_NOTHING}", code="learner")
+        return made
+
+    @one_thread()
+    def learn_each(self, tasks: Sequence[Evidence]) -> list[LearnedEmbedding | None]:
+        """:meth:`learn` for many words; None for a word that has no evidence and resembles no known word.
+
+        A word may come several times with different sentences; each sentence is read once. All sentences
+        given are read, whatever ``settings.contexts`` says.
+        """
+        tasks = [Evidence(*task) for task in tasks]  # plain tuples will do
+        pairs = dict.fromkeys((task.word, sentence) for task in tasks for sentence in task.sentences)
+        place = {pair: at for at, pair in enumerate(pairs)}
+        masked = contexts_of_sentences(self.lm.tokens, list(pairs), length=self._length)
+        readings = read(self.lm, self.known, masked, self.settings.reading)
+        own = [readings[[place[task.word, one] for one in task.sentences]] for task in tasks]
+        defined = read_definitions(self.lm, self.known, tasks, self._length)
+        weights = torch.tensor([WEIGHT * len(task.definitions) for task in tasks]).to(readings)[:, None]
+        words, counts = [task.word for task in tasks], np.array([len(rows) for rows in own], dtype=np.int64)
+        numbers = torch.from_numpy(counts).to(readings)[:, None]
+        reading = pool(torch.cat([readings[:0], *own]), counts, self.known.mean)
+        part = weights / (numbers + weights).clamp_min(1)
+        counts += np.array([len(task.definitions) for task in tasks], dtype=np.int64)
+        embeddings, share = self.embeddings(words, reading + part * (defined - reading), counts)
+        embeddings = self._with_content(tasks, embeddings, part)
+        made: list[LearnedEmbedding | None] = []
+        for word, embedding, used, rows, other in zip(
+            words, embeddings, share.tolist(), own, part, strict=True
+        ):
+            each = tuple(((1 - other) * shares(rows, self.known, embedding)).tolist())
+            made.append(
+                LearnedEmbedding(word, embedding.cpu().numpy(), used, each) if np.isfinite(used) else None
+            )
+        return made
+
+    def _with_content(self, tasks: Sequence[Evidence], embeddings: Tensor, part: Tensor) -> Tensor:
+        """The embeddings, moved towards the words of their definitions. *Shape:* (words, dim)"""
+        if not bool(part.any()):
+            return embeddings
+        said = content(self.lm, self.known, tasks, embeddings)
+        moved = self.known.at(self.known.directions(embeddings) + part * CONTENT * said)
+        return torch.where(part > 0, moved, embeddings)
+
+    @one_thread()
+    def learn_words(
+        self,
+        words: Sequence[str],
+        corpus: Corpus,
+        *,
+        contexts: int | None = None,
+        cache: Cache | None = None,
+        engine: Engine | None = None,
+    ) -> LearnedEmbeddings:
+        """Embeddings of many words with their contexts from a corpus.
+
+        :param contexts: use at most this many contexts per word; ``settings.contexts`` by default.
+        :param cache: keeps what has been read; a later call reads only the rest.
+        :param engine: spreads the words over processes or machines; each loads the model by its name.
+        """
+        words = list(dict.fromkeys(words))
+        how = self.settings.reading, contexts or self.settings.contexts, self._length
+        reading, counts = read_corpus(self.lm, words, corpus, how, cache, engine)
+        embeddings, share = (one.cpu().numpy() for one in self.embeddings(words, reading, counts, engine))
+        good = np.isfinite(share)
+        skipped = {word: _NOTHING for word, yes in zip(words, good, strict=True) if not yes}
+        about = {"method": "learner", "learner": asdict(self.settings), **self._about}
+        kept = WordEmbeddings([word for word in words if word not in skipped], embeddings[good], about)
+        return LearnedEmbeddings(kept, share[good], counts[good], skipped)
+
+    @classmethod
+    @one_thread()
+    def fit(
+        cls,
+        lm: LanguageModel,
+        corpus: Corpus,
+        settings: LearnerSettings | None = None,
+        *,
+        words: int = MOST_WORDS,
+        contexts: int = 16,
+        min_count: int = 50,
+        leave_out: Sequence[str] = (),
+        seed: int = 0,
+        cache: Cache | None = None,
+    ) -> Self:
+        """Fit the matrix: mimicking in closed form.
+
+        For known words of the corpus, A minimises the squared distance between A times the mean reading and
+        the model's own embedding. The words are masked: shown, they would give themselves away.
+
+        :param words: learn from at most this many words, drawn at random.
+        :param contexts: read at most this many contexts per word.
+        :param leave_out: words that must not be learned from, such as those of a test.
+        :param cache: keeps what has been read; after an interruption only the rest is read.
+        """
+        if corpus.settings.lower_case != lm.lower_case:
+            raise InputError(
+                "the corpus and the model differ in lower-casing; build the corpus with --model",
+                code="lower-case",
+            )
+        usable = usable_words(lm, corpus, min_count, leave_out)
+        if len(usable) < _FEWEST_WORDS:
+            few = f"only {len(usable)} known words occur at least {min_count} times in {corpus.path}"
+            raise InputError(
+                f"{few}, too few to learn from; use more text, or no fitted matrix", code="no-text"
+            )
+        drawn = np.random.default_rng(seed).permutation(len(usable))[:words]
+        chosen = [usable[at] for at in sorted(drawn.tolist())]
+        learner = cls(lm, settings or LearnerSettings())
+        reading, _ = read_corpus(lm, chosen, corpus, ("forbidden", contexts, learner._length), cache)
+        own, mean = [lm.whole_words[word] for word in chosen], learner.known.mean
+        transform, cosine, penalty = ridge(reading - mean, lm.embeddings[own].float() - mean)
+        asked = {"contexts": contexts, "min_count": min_count, "seed": seed}
+        fitted = {"words": len(chosen), "held_out_cosine": cosine, "penalty": penalty, **asked}
+        return replace(learner, transform=transform, fitted=fitted)
+
+    def embeddings(
+        self, words: Sequence[str], reading: Tensor, counts: np.ndarray, engine: Engine | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Embeddings, and the share of the readings in each; NaN if there is nothing to make an embedding
+        from.
+
+        :param reading: the mean reading of each word, the mean embedding without contexts.
+            *Shape:* (words, dim)
+        :param counts: the number of contexts read. *Shape:* (words,)
+        :return: *Shapes:* (words, dim), (words,)
+        """
+        known, read_any = self.known, torch.from_numpy(counts > 0).to(self.lm.device)
+        centred = reading.float() - known.mean
+        moved = known.mean + centred
+        if self.transform is not None:
+            moved = known.mean + known.directions(known.mean + centred @ self.transform.to(centred))
+        spelling, resemblance = _spelling(self.lm).of(words)
+        trust = torch.sigmoid((resemblance - _HALF_TRUST) / _TRUST_WIDTH)
+        weight = torch.where(read_any, self.settings.spelling * trust, 1.0)
+        subwords = self._approximated(words, np.flatnonzero(counts == 0), engine)
+        summed = known.directions(moved) + weight[:, None] * known.directions(spelling)
+        embeddings = known.at(summed + _SUBWORDS_ALONE * known.directions(subwords))
+        if self.settings.fuse and bool(read_any.any()):
+            own = [word for word, count in zip(words, counts, strict=True) if count]
+            fused = fuse(self.lm, own, embeddings[read_any].cpu().numpy(), engine=engine)
+            embeddings[read_any] = known.at(known.directions(torch.from_numpy(fused)))
+        nothing = ~read_any & (resemblance < _LEAST_RESEMBLANCE)
+        return embeddings, torch.where(nothing, float("nan"), read_any / (read_any + weight))
+
+    @cached_property
+    def known(self) -> KnownWords:
+        """The words the model knows."""
+        return KnownWords.of(self.lm)
+
+    @property
+    def _length(self) -> int:
+        return min(self.settings.length, self.lm.max_length - 16)  # room for the shown word and the slash
+
+    @property
+    def _about(self) -> dict[str, Any]:
+        return {"model": Path(self.lm.name).name, "fingerprint": self.lm.fingerprint, "fitted": self.fitted}
+
+    def _approximated(self, words: Sequence[str], rows: np.ndarray, engine: Engine | None) -> Tensor:
+        """One-token approximations in some rows; the mean embedding in others, and for unknown characters.
+
+        *Shape:* (words, dim)
+        """
+        subwords, alone = self.known.mean.repeat(len(words), 1), [words[row] for row in rows]
+        if alone:
+            found = one_token_approximation(self.lm, alone, keep_single=True, engine=engine).embeddings
+            for row, word in zip(rows, alone, strict=True):
+                if word in found:
+                    subwords[row] = torch.tensor(found[word])
+        return subwords
+
+
+_spelling = lru_cache(maxsize=1)(Spelling)  # learners of one model share it

@@ -1,0 +1,113 @@
+"""Contexts as token ids with the mask in the word's place, end to end and without padding."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from rarewords._internal.progress import progress
+from rarewords.corpus.characters import fold
+from rarewords.corpus.corpus import Context, Corpus
+from rarewords.corpus.text import split
+from rarewords.errors import InputError
+from rarewords.tokens import Tokens
+
+
+@dataclass(frozen=True)
+class MaskedContexts:
+    """The contexts of some words, each with the mask where the word stood, those of a word together.
+
+    :param words: a word may come more than once.
+    :param rows: the tokens of each context, special tokens included.
+    :param blank: the place of the mask in each. *Shape:* (contexts,)
+    :param counts: the number of contexts of each word. *Shape:* (words,)
+    """
+
+    words: Sequence[str]
+    rows: list[np.ndarray]
+    blank: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, words: Sequence[str], encoded: Sequence[tuple[np.ndarray, int]], counts: np.ndarray) -> Self:
+        """From the tokens of each context and the place of the mask in them."""
+        return cls(words, [row for row, _ in encoded], np.array([at for _, at in encoded], np.int64), counts)
+
+    @property
+    def owner(self) -> np.ndarray:
+        """The word of each context. *Shape:* (contexts,)"""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+
+def contexts_of_words(
+    tokens: Tokens, corpus: Corpus, words: Sequence[str], *, contexts: int | None = None, length: int = 64
+) -> MaskedContexts:
+    """The contexts of words in a corpus.
+
+    :param contexts: at most this many per word.
+    :param length: cut a context to this many tokens around the mask.
+    """
+    owners, encoded = [np.zeros(0, np.int64)], []
+    with progress("Reading contexts", unit="contexts") as bar:
+        for owner, spans in corpus.context_texts(words, contexts):
+            owners.append(owner)
+            encoded += _encode(tokens, spans, length)
+            bar.advance(len(spans))
+    owner = np.concatenate(owners)
+    ordered = [encoded[at] for at in np.argsort(owner, kind="stable").tolist()]
+    return MaskedContexts.of(words, ordered, np.bincount(owner, minlength=len(words)))
+
+
+def contexts_of_sentences(
+    tokens: Tokens, sentences: Sequence[tuple[str, str]], *, length: int = 64
+) -> MaskedContexts:
+    """One context for each pair of a word and a sentence; the word's first occurrence is masked."""
+    spans: list[Context] = []
+    for word, sentence in sentences:
+        text = split(sentence, lower_case=False, sentences=False).text
+        found = find_word(word, text, lower_case=tokens.lower_case)
+        if found is None:
+            raise InputError(
+                f"the sentence {sentence[:60]!r} does not contain the word {word!r}", code="word-not-found"
+            )
+        spans.append(Context(text, *found))
+    words, counts = [word for word, _ in sentences], np.ones(len(spans), np.int64)
+    return MaskedContexts.of(words, _encode(tokens, spans, length), counts)
+
+
+def find_word(word: str, sentence: str, *, lower_case: bool) -> tuple[int, int] | None:
+    """The characters of a word's first whole occurrence in a sentence.
+
+    >>> find_word("cat", "a catalogue, a Cat.", lower_case=True)
+    (15, 18)
+    """
+    found = split(sentence, lower_case=False, sentences=False)
+    # Folding keeps the places of characters, which str.lower does not ("İ" becomes two characters).
+    wanted, text = (fold(word), fold(found.text)) if lower_case else (word, found.text)
+    for start, end in zip(found.starts.tolist(), found.ends.tolist(), strict=True):
+        if text[start:end] == wanted:
+            return start, end
+    # A phrase, or a word that our splitting cuts differently: anywhere that is not inside another word.
+    parts = r"\s+".join(map(re.escape, wanted.split()))
+    inside = re.search(rf"(?<![^\W_]){parts}(?![^\W_])", text) if parts else None
+    return inside.span() if inside else None
+
+
+def _encode(tokens: Tokens, spans: Sequence[Context], length: int) -> list[tuple[np.ndarray, int]]:
+    """The token ids of each sentence and the place of the mask in them."""
+    mask, before, after = tokens.mask_token, *tokens.special_tokens
+    texts = [text[:start] + mask + text[end:] for text, start, end in spans]
+    encoded = tokens.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []
+    mask_id = tokens.tokenizer.mask_token_id
+    room = length - len(before) - len(after)
+    result = []
+    for ids, (text, start, _) in zip(encoded, spans, strict=True):
+        # The sentence may itself say "[MASK]": ours comes after those to the left of the word.
+        blank = [place for place, token in enumerate(ids) if token == mask_id][text[:start].count(mask)]
+        # The same number of tokens on either side; if one side is short, more of the other.
+        first = max(0, min(blank - room // 2, len(ids) - room))
+        row = np.array([*before, *ids[first : first + room], *after], dtype=np.int32)
+        result.append((row, blank - first + len(before)))
+    return result

@@ -1,0 +1,101 @@
+"""The settings of a learner, and the folders that learners and mimic models are saved in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from rarewords._internal.files import read_json
+from rarewords._internal.schema import bounded, check_bounds, checked_settings, parse
+from rarewords.errors import InputError
+
+LEARNER_FORMAT, MIMIC_FORMAT = "rarewords.learner/2", "rarewords.mimic/2"
+_MADE_BY = {
+    LEARNER_FORMAT: ("a learner", "rarewords mimic fit"),
+    MIMIC_FORMAT: ("a mimic model", "rarewords mimic train"),
+}
+Reading = Literal["masked", "shown", "both"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerSettings:
+    """How a word is learned.
+
+    :param contexts: the number of contexts per word that are taken from a corpus, at most.
+    :param length: cut a context to this many tokens around the word.
+    :param reading: ``masked`` puts the mask in the word's place; ``shown`` keeps the word and puts the mask
+        behind it, ``kumquat / [MASK]``; ``both`` takes the mean of the two, at twice the cost.
+    :param spelling: the weight of the spelling for a word that surely resembles a known one; readings have 1.
+    :param fuse: fuse what ``word or <embedding>`` does into one embedding. It is the best embedding to stand
+        in the place of the subwords, and takes 200 gradient steps per word.
+    """
+
+    contexts: int = bounded(32, at_least=1)
+    length: int = bounded(64, at_least=8)
+    reading: Reading = "shown"
+    spelling: float = bounded(0.5, at_least=0)
+    fuse: bool = False
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], path: str | Path) -> Self:
+        """Settings from a saved file; unknown names and other types are an error."""
+        return cls(**checked_settings(cls, values, path))
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    config = read_json(path) if path.is_file() else None
+    return config if isinstance(config, dict) else {}
+
+
+def is_learner(folder: str | Path) -> bool:
+    """Whether a folder holds a learner, as opposed to an attentive mimicking model."""
+    return _config(Path(folder)).get("format") == LEARNER_FORMAT
+
+
+@dataclass(frozen=True)
+class LearnerConfig:
+    """What ``config.json`` of a learner or a mimic model holds."""
+
+    model: str
+    fingerprint: str
+    settings: dict[str, Any]
+    fitted: dict[str, Any] = field(default_factory=dict)
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+
+def read_config(folder: Path, expected: str, fingerprint: str) -> LearnerConfig:
+    """The config of a folder of the expected format, made for the language model of this fingerprint."""
+    config, (what, command) = _config(folder), _MADE_BY[expected]
+    if config.get("format") != expected:
+        raise InputError(f"{folder} is not {what} of this version; make one with {command}", code="learner")
+    found = parse(LearnerConfig, config, folder / "config.json", f"make one with {command}")
+    if found.fingerprint != fingerprint:
+        problem = f"{folder} was made for another model, {found.model}; make one with {command}"
+        raise InputError(problem, code="model-mismatch")
+    return found
+
+
+def bundled_learner(fingerprint: str) -> Path | None:
+    """The learner that ships for the bundled language model, if that is the model."""
+    return _bundled("gte-learner", fingerprint)
+
+
+def bundled_mimic(fingerprint: str) -> Path:
+    """The mimic model that ships for the bundled language model; for any other it is refused."""
+    folder = _bundled("gte-am", fingerprint)
+    if folder is None:
+        ships = "the mimic model that ships is for the bundled language model only"
+        raise InputError(
+            f"{ships}; make one with rarewords mimic train and name it with --learner", code="learner"
+        )
+    return folder
+
+
+def _bundled(name: str, fingerprint: str) -> Path | None:
+    folder = Path(str(files("rarewords") / "assets" / name))
+    return folder if _config(folder).get("fingerprint") == fingerprint else None

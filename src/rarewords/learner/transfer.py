@@ -1,0 +1,96 @@
+"""Embeddings for a model that is no masked LM: a reader model learns the word, and a matrix moves it over.
+
+The words that both models have as one subword give pairs of embeddings. Ridge regression gives one matrix A
+that brings the embeddings of the reader model, centred, to those of the target::
+
+    transferred = mean of the target + spread of the target * unit((v - mean of the reader model) A)
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rarewords._internal.cache import key_of
+from rarewords._internal.engine import one_thread
+from rarewords.corpus.characters import fold
+from rarewords.errors import InputError
+from rarewords.learner.evidence import Evidence, LearnedEmbedding, Learner, ridge
+from rarewords.learner.known_words import KnownWords
+from rarewords.learner.masked import find_word
+from rarewords.lm import LanguageModel
+
+_FEWEST_SHARED = 200
+# What a reader model reads for another model: contexts of a word. The matrix between the models blurs more
+# than further contexts, longer ones or a second reading would add (experiments/transfer).
+CONTEXTS_FOR_ANOTHER = 16
+
+
+@dataclass(frozen=True)
+class TransferLearner:
+    """A learner of a reader model whose embeddings are brought into the space of the model that is taught.
+
+    :param matrix: *Shape:* (reader model's dim, target's dim)
+    """
+
+    learner: Learner
+    known: KnownWords
+    target: KnownWords
+    matrix: Tensor
+
+    @classmethod
+    @one_thread()
+    def fit(cls, learner: Learner, target: LanguageModel) -> Self:
+        """Fit the matrix on the words that both models have as one subword; no text is needed."""
+        reader_model = learner.lm
+        shared = sorted(set(reader_model.whole_words) & set(target.whole_words))
+        if len(shared) < _FEWEST_SHARED:
+            both = f"{reader_model.name} and {target.name} have only {len(shared)} words in common"
+            raise InputError(f"{both}; use a reader model for the same language", code="learner")
+        old, new = KnownWords.of(reader_model), KnownWords.of(target)
+        inputs, outputs = (
+            lm.embeddings[[lm.whole_words[word] for word in shared]].float().cpu() - known.mean.cpu()
+            for lm, known in ((reader_model, old), (target, new))
+        )
+        matrix, _, _ = ridge(inputs, outputs)
+        return cls(learner, old, new, matrix)
+
+    @property
+    def lm(self) -> LanguageModel:
+        """The masked LM that reads."""
+        return self.learner.lm
+
+    passes = 1
+
+    @property
+    def key(self) -> str:
+        """A digest of everything the embeddings depend on besides the target."""
+        read = self.lm.fingerprint, self.learner.key, CONTEXTS_FOR_ANOTHER
+        matrix = hashlib.sha256(self.matrix.numpy().tobytes()).hexdigest()
+        return key_of("transfer", read, matrix)
+
+    def learn_each(self, tasks: Sequence[Evidence]) -> list[LearnedEmbedding | None]:
+        """Embeddings in the target's space from a few sentences of each word; None for a word that gets none."""
+        few = [
+            Evidence(
+                word, [self._spelled(word, one) for one in sentences[:CONTEXTS_FOR_ANOTHER]], definitions
+            )
+            for word, sentences, definitions in (Evidence(*task) for task in tasks)
+        ]
+        read = self.learner.learn_each(few)
+        return [one and replace(one, embedding=self.transport(one.embedding[None])[0]) for one in read]
+
+    def transport(self, embeddings: np.ndarray) -> np.ndarray:
+        """Embeddings in the target's space. *Shape:* (n, reader model's dim) -> (n, target's dim)"""
+        centred = torch.from_numpy(embeddings).float() - self.known.mean.cpu()
+        moved = (centred @ self.matrix).to(self.target.mean)
+        return self.target.at(moved).cpu().numpy()
+
+    def _spelled(self, word: str, sentence: str) -> str:
+        """The sentence, in small letters if only so a cased reader model finds the word of an uncased model."""
+        found = self.lm.lower_case or find_word(word, sentence, lower_case=False) is not None
+        return sentence if found else fold(sentence)

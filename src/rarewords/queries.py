@@ -1,0 +1,97 @@
+"""Questions to a language model and its answers: :class:`Query`, :class:`InputRow`, :class:`Answers`."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from torch import Tensor
+
+from rarewords.errors import InputError
+from rarewords.tokens import Placement, Tokens, with_slot
+
+
+@dataclass(frozen=True)
+class Query:
+    """A pattern and the keyword that goes into it.
+
+    :param pattern: text with one ``_`` and at most one ``<W>``, such as ``"a <W> is a kind of _ ."``
+    :param embedding: stands for the keyword; without it the model reads the subwords. *Shape:* (dim,)
+    :param placement: with ``append`` show both, ``kumquat / <embedding>``, instead of the embedding alone.
+    """
+
+    pattern: str
+    word: str = ""
+    embedding: np.ndarray | Tensor | None = None
+    placement: Placement = "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class InputRow:
+    """Token ids that a model reads, with an embedding in place of ``ids[slot]`` if there is one."""
+
+    ids: Sequence[int] | np.ndarray
+    slot: int = 0
+    embedding: np.ndarray | Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The most probable fillers of each query's blank, best first.
+
+    :param ids: token ids. *Shape:* (queries, k)
+    :param log_probs: their natural log-probabilities. *Shape:* (queries, k)
+    """
+
+    ids: np.ndarray
+    log_probs: np.ndarray
+    tokens: Tokens
+
+    def words(self, query: int, k: int | None = None) -> list[str]:
+        """The first ``k`` answers to one query as text."""
+        return self.tokens.text_of(self.ids[query, :k].tolist())
+
+    def as_json(self, query: int) -> list[dict[str, Any]]:
+        """The answers to one query with their probabilities, to four digits."""
+        pairs = zip(self.words(query), self.log_probs[query].tolist(), strict=True)
+        return [{"word": word, "probability": round(math.exp(log_prob), 4)} for word, log_prob in pairs]
+
+
+class _Model(Protocol):
+    """What of a language model a query depends on."""
+
+    name: str
+    tokens: Tokens
+
+    @property
+    def dim(self) -> int: ...
+
+    @property
+    def max_length(self) -> int: ...
+
+
+def input_rows(lm: _Model, queries: Sequence[Query]) -> list[InputRow]:
+    """The token ids of each query, with its embedding in place of the word or behind it."""
+    if not queries:
+        return []
+    rows, slash = [], lm.tokens.behind_a_word("/")
+    encoded = lm.tokens.encode_blanks([one.pattern for one in queries], [one.word for one in queries])
+    for query, (ids, start, end) in zip(queries, encoded, strict=True):
+        slot = 0
+        if query.embedding is not None:
+            if not query.word:
+                raise InputError(
+                    f"an embedding needs a <W> to stand for; {query.pattern!r} has none", code="pattern"
+                )
+            if tuple(query.embedding.shape) != (lm.dim,):
+                shape = f"shape {tuple(query.embedding.shape)}, but {lm.name} has embeddings of size {lm.dim}"
+                raise InputError(f"the embedding for {query.word!r} has {shape}", code="model-mismatch")
+            ids, slot = with_slot(ids, start, end, slash if query.placement == "append" else None)
+        if len(ids) > lm.max_length:
+            most = f"{lm.name} takes at most {lm.max_length}"
+            raise InputError(
+                f"{query.word!r} in {query.pattern!r} has {len(ids)} tokens; {most}", code="pattern"
+            )
+        rows.append(InputRow(ids, slot, query.embedding))
+    return rows

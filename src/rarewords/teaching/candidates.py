@@ -1,0 +1,105 @@
+"""Embeddings for words and a check of each, kept after every few words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from rarewords._internal.cache import Cache, key_of
+from rarewords._internal.progress import progress
+from rarewords._internal.schema import parse
+from rarewords.embeddings import WordEmbeddings
+from rarewords.learner.evidence import Evidence, Learner
+from rarewords.lm import LanguageModel
+from rarewords.teaching.check import Candidate, Check, MaskedCheck
+from rarewords.teaching.holdout import HoldOut
+from rarewords.teaching.report import WordReport
+from rarewords.teaching.settings import TeachSettings
+from rarewords.teaching.transfer_check import CausalCheck, EncoderCheck
+
+NOTHING = "its contexts say nothing about it and it resembles no known word"
+# A part is kept when it is done and moves the bar. On a GPU small parts leave it waiting.
+WORDS_PER_PART, _WORDS_PER_PART_ON_GPU = 16, 512
+
+
+def check_for(lm: LanguageModel, reader_model: LanguageModel, settings: TeachSettings, listed: bool) -> Check:
+    """The check that suits the kind of model."""
+    if lm.kind == "masked":
+        return MaskedCheck(lm, settings.placement, settings.question, listed)
+    if lm.kind == "causal":
+        return CausalCheck(lm, settings.placement, listed)
+    return EncoderCheck(lm, reader_model, listed)
+
+
+def learn_and_check(
+    lm: LanguageModel, learner: Learner, check: Check, holdouts: Sequence[HoldOut], cache: Cache
+) -> tuple[list[WordReport], WordEmbeddings]:
+    """Make an embedding for each word and check it; a word may get none, because of :data:`NOTHING`."""
+    reports: list[WordReport] = []
+    rows: dict[str, np.ndarray] = {}
+    costs = [(learner.passes - 1) * len(one.contexts) + one.passes for one in holdouts]
+    with progress("Learning and checking", len(holdouts), "words", cost=sum(costs)) as bar:
+        size = WORDS_PER_PART if lm.device.type == "cpu" else _WORDS_PER_PART_ON_GPU
+        for start in range(0, len(holdouts), size):
+            part = holdouts[start : start + size]
+            key = key_of(lm.fingerprint, learner.key, [asdict(one) for one in part])
+            arrays = cache.arrays("embeddings", key, partial(_learn, lm, learner, part))
+            candidates = _candidates(part, arrays)
+            checked = cache.json("checked", key_of(key, check.key), partial(_check, check, candidates))
+            reports += parse(list[WordReport], checked, cache.path, "remove it")
+            rows |= {one.word: one.embedding for one in candidates}
+            bar.advance(len(part), cost=sum(costs[start : start + size]))
+    matrix = np.stack(list(rows.values())) if rows else np.zeros((0, lm.dim), np.float32)
+    return reports, WordEmbeddings(rows, matrix)
+
+
+def _context_sets(holdout: HoldOut) -> list[tuple[str, ...]]:
+    """The contexts of each embedding that a word needs: the one to teach, then those of its folds."""
+    return list(dict.fromkeys([holdout.contexts, *(fold.contexts for fold in holdout.folds)]))
+
+
+def _learn(lm: LanguageModel, learner: Learner, part: Sequence[HoldOut]) -> dict[str, np.ndarray]:
+    """One row for each context set of each word; the share is NaN if there is no embedding."""
+    tasks = [
+        Evidence(one.word, sentences, one.definitions) for one in part for sentences in _context_sets(one)
+    ]
+    learned = learner.learn_each(tasks)
+    nothing = np.zeros(lm.dim, np.float32)
+    return {
+        "embeddings": np.stack([nothing if one is None else one.embedding for one in learned]),
+        "shares": np.array([np.nan if one is None else one.context_share for one in learned]),
+        "contexts": np.array([0 if one is None else len(one.weights) for one in learned]),
+    }
+
+
+def _candidates(part: Sequence[HoldOut], arrays: Mapping[str, np.ndarray]) -> list[Candidate]:
+    """The words of a part that have all their embeddings."""
+    candidates, stop = [], 0
+    for holdout in part:
+        sets = _context_sets(holdout)
+        start, stop = stop, stop + len(sets)
+        embeddings, shares = arrays["embeddings"][start:stop], arrays["shares"][start:stop]
+        if not np.isnan(shares).any():
+            folds = embeddings[[sets.index(fold.contexts) for fold in holdout.folds]]
+            contexts = int(arrays["contexts"][start])
+            candidates.append(Candidate(holdout, embeddings[0], folds, float(shares[0]), contexts))
+    return candidates
+
+
+def _check(check: Check, candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    rows = zip(candidates, check.show(candidates), check.run(candidates), strict=True)
+    return [
+        asdict(
+            WordReport(
+                word=one.word,
+                count=one.holdout.count,
+                contexts=one.contexts,
+                context_share=round(one.context_share, 6),
+                check=result,
+                **asdict(answers),
+            )
+        )
+        for one, answers, result in rows
+    ]

@@ -1,0 +1,302 @@
+"""The held-out check: does the model understand a word better with its embedding than with its subwords?
+
+In held-out contexts of the word, content words near it are masked one at a time, and the log-probability of
+the true one is compared: once with the word's subwords, once with its embedding. The mean difference is the
+*gain*. A word that you list is skipped only if its gain is below zero by two standard errors.
+
+Words that a search of the text found are chosen with more care, by a logistic rule over four features. Its
+weights (``assets/check.toml``) were fitted by ``experiments/check`` on words whose true change is known: the
+change of WNLaMPro's reciprocal rank when the word is read as its subwords and its embedding.
+"""
+
+import math
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.resources import files
+from typing import Protocol
+
+import numpy as np
+
+from rarewords._internal.cache import key_of
+from rarewords.corpus.corpus import Context
+from rarewords.learner.english import FUNCTION_WORDS
+from rarewords.learner.known_words import KnownWords
+from rarewords.lm import LanguageModel
+from rarewords.queries import Query
+from rarewords.teaching.holdout import NEIGHBOURS, HoldOut, around
+from rarewords.teaching.questions import WordAnswers, ask_about, show_words
+from rarewords.tokens import WORD_SLOT, Placement
+
+# Letters that are a word by themselves, not part of a hyphenation, a contraction or a number.
+_NEIGHBOUR = re.compile(r"(?<![\w'’-])[^\W\d_]{3,}(?![\w'’-])")
+# Text further away says little about the word and costs time.
+_CHARACTERS_AROUND = 160
+_ROOM = 16  # tokens for what is put into a text: special tokens, the mask, a slash and an embedding
+_RULE = tomllib.loads((files("rarewords") / "assets" / "check.toml").read_text("utf-8"))
+SURELY_WORSE = 2.0  # standard errors below zero
+
+
+@dataclass(frozen=True)
+class Features:
+    """What is seen of a word before it is taught.
+
+    :param errors: its held-out gain in standard errors.
+    :param mismatch_drop: how much nearer the answers about it come to its embedding, as a cosine.
+    :param sureness: the mean log-probability of the first answers about its subwords.
+    :param context_share: how much of the embedding comes from contexts; the more a word resembles a known
+        one, the less.
+    """
+
+    errors: float
+    mismatch_drop: float
+    sureness: float
+    context_share: float
+
+    @property
+    def probability(self) -> float:
+        """The probability that the embedding helps."""
+        most = _RULE["most_errors"]
+        values = {**asdict(self), "errors": max(-most, min(most, self.errors))}
+        total = _RULE["intercept"] + sum(_RULE["weights"][name] * value for name, value in values.items())
+        return 1 / (1 + math.exp(-total))
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The score of a word with its subwords and with its embedding, and what follows from it.
+
+    The score is the mean log-probability of the true neighbours; see :mod:`.transfer_check` for encoders and
+    causal LMs.
+
+    :param contexts: held-out contexts that could be used; ``neighbours``: scores taken in them.
+    :param error: the standard error of the gain.
+    :param threshold: the gain below which the word is skipped.
+    :param features: what the rule decides by, for a word that a search found; None where it does not apply.
+    :param placement: where the embedding does best.
+    """
+
+    contexts: int
+    neighbours: int
+    subwords: float
+    embedding: float
+    error: float
+    threshold: float
+    features: Features | None = None
+    placement: Placement = "append"
+
+    @property
+    def probability(self) -> float | None:
+        """The probability that the embedding helps, if the rule decides."""
+        return None if self.features is None else round(self.features.probability, 4)
+
+    @property
+    def gain(self) -> float:
+        """How much better (above 0) or worse the embedding is."""
+        return self.embedding - self.subwords
+
+    @property
+    def verdict(self) -> str:
+        """``better``, ``unclear`` or ``worse``; a word that is worse is skipped."""
+        # The rule was fitted on embeddings that mean roughly what they should, so it cannot overrule held-out
+        # contexts that contradict an embedding by more than a standard error.
+        allowed = self.gain >= self.threshold
+        if self.probability is None:
+            return "better" if self.gain >= max(0.0, self.threshold) + self.error else _doubt(allowed)
+        if allowed and self.probability >= _RULE["better"]:
+            return "better"
+        return _doubt(allowed and self.probability >= _RULE["worse"])
+
+    @property
+    def reason(self) -> str:
+        """The verdict's rule with its numbers: ``gain +0.14 ± 0.03, below the 0.22 that it needs``."""
+        gain = f"gain {self.gain:+.2f} ± {self.error:.2f}"
+        if self.gain < self.threshold:
+            return f"{gain}, below the {self.threshold:+.2f} that it needs"
+        if self.probability is not None:
+            return f"{gain}, helps with probability {self.probability:.2f} ({_RULE['worse']} is needed)"
+        return gain
+
+
+def _doubt(allowed: bool) -> str:
+    return "unclear" if allowed else "worse"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A word and the embeddings that a learner made for it.
+
+    :param embedding: the embedding to teach. *Shape:* (dim,)
+    :param fold_embeddings: the embedding that each fold checks. *Shape:* (folds, dim)
+    :param context_share: how much of ``embedding`` comes from contexts.
+    :param contexts: the number of contexts read for ``embedding``.
+    """
+
+    holdout: HoldOut
+    embedding: np.ndarray
+    fold_embeddings: np.ndarray
+    context_share: float
+    contexts: int
+
+    @property
+    def word(self) -> str:
+        """The word."""
+        return self.holdout.word
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """What a model makes of a word now, compared with an embedding of it.
+
+    :param mismatch: how far its answers are from the embedding, from 0 to 1; None if it cannot be asked.
+    :param drop: how much lower the mismatch is once the embedding is added, as a cosine.
+    :param answers: its first answers.
+    """
+
+    mismatch: float | None = None
+    drop: float | None = None
+    answers: tuple[str, ...] = ()
+
+
+class Check(Protocol):
+    """Does the target model do better with this embedding? One implementation per kind of model."""
+
+    def run(self, candidates: Sequence[Candidate]) -> list[CheckResult | None]:
+        """The result for each word; None if nothing could be held out."""
+
+    def show(self, candidates: Sequence[Candidate]) -> list[WordAnswers]:
+        """What the model says about each word, before and after."""
+
+    def mismatch(self, words: Sequence[str], embeddings: np.ndarray) -> list[Mismatch]:
+        """How far the model's answers are from what each embedding says.
+
+        :param embeddings: *Shape:* (words, dim)
+        """
+
+    @property
+    def key(self) -> str:
+        """A digest of everything the results depend on besides the candidates."""
+
+
+@dataclass(frozen=True)
+class MaskedCheck:
+    """The check of a masked LM.
+
+    :param question: asked about every word, instead of one that suits how the text uses it.
+    :param listed: you gave the words, so that only those that get worse for sure are skipped.
+    """
+
+    lm: LanguageModel
+    placement: Placement
+    question: str | None
+    listed: bool
+
+    def run(self, candidates: Sequence[Candidate]) -> list[CheckResult | None]:
+        """Compare the log-probability of true neighbours in held-out contexts."""
+        results = check_neighbours(self.lm, candidates, placement=self.placement)
+        if self.listed:
+            return [one and replace(one, threshold=-SURELY_WORSE * one.error) for one in results]
+        if self.placement == "replace" or not candidates:  # the rule was fitted for the other placement
+            return results
+        known, words = KnownWords.of(self.lm), [one.word for one in candidates]
+        embeddings = np.stack([one.embedding for one in candidates])
+        old = ask_about(self.lm, known, words, embeddings)
+        drops = [one.drop or 0.0 for one in self.mismatch(words, embeddings)]
+        for row, (one, result) in enumerate(zip(candidates, results, strict=True)):
+            if result is not None:
+                seen = result.gain / result.error, drops[row], float(old.sureness[row]), one.context_share
+                results[row] = replace(result, threshold=-result.error, features=Features(*seen))
+        return results
+
+    def show(self, candidates: Sequence[Candidate]) -> list[WordAnswers]:
+        """The first answers to a question about each word."""
+        if not candidates:
+            return []
+        return show_words(
+            self.lm,
+            [one.word for one in candidates],
+            np.stack([one.embedding for one in candidates]),
+            [one.holdout.sentences for one in candidates],
+            placement=self.placement,
+            question=self.question,
+        )
+
+    def mismatch(self, words: Sequence[str], embeddings: np.ndarray) -> list[Mismatch]:
+        """How far the answers to a few plain questions are from each embedding."""
+        asked = self.lm, KnownWords.of(self.lm), words, embeddings
+        old, new = ask_about(*asked), ask_about(*asked, taught=True, placement=self.placement)
+        found = zip(old.agreement.tolist(), (new.agreement - old.agreement).tolist(), old.shown, strict=True)
+        return [
+            Mismatch(round(1 - max(0.0, agreement), 2), round(drop, 4), answers[:3])
+            for agreement, drop, answers in found
+        ]
+
+    @property
+    def key(self) -> str:
+        """A digest of everything the results depend on besides the candidates."""
+        return key_of(self.lm.fingerprint, self.placement, self.question, self.listed, _RULE)
+
+
+def mask_neighbours(lm: LanguageModel, span: Context) -> list[tuple[str, int]]:
+    """The three content words nearest to the word that the model has as one subword, each masked once.
+
+    :return: a pattern with ``<W>`` for the word and ``_`` for its neighbour, and the neighbour's token.
+    """
+    if lm.tokens.mask_token in span[0]:
+        return []
+    before, word, after = readable_around(lm, span, _CHARACTERS_AROUND)
+    text, start, end = before + word + after, len(before), len(before + word)
+    found = []
+    for match in _NEIGHBOUR.finditer(text):
+        name = match.group().lower() if lm.lower_case else match.group()
+        token = lm.whole_words.get(name)
+        if token is None or name.lower() in FUNCTION_WORDS or name.lower() == word.lower():
+            continue
+        a, b = match.span()
+        if b <= start:
+            found.append((start - b, a, f"{text[:a]}_{text[b:start]}{WORD_SLOT}{after}", token))
+        elif a >= end:
+            found.append((a - end, a, f"{before}{WORD_SLOT}{text[end:a]}_{text[b:]}", token))
+    return [(pattern, token) for _, _, pattern, token in sorted(found)[:NEIGHBOURS]]
+
+
+def readable_around(lm: LanguageModel, span: Context, most: int) -> tuple[str, str, str]:
+    """:func:`.around`, with less on either side if the model could not read it all."""
+    while True:
+        cut = around(span, most)
+        text, room = "".join(cut), lm.max_length - _ROOM
+        # No token has less than a byte, so that a short text need not be tokenized.
+        if not most or len(text.encode()) <= room or len(lm.tokenizer(text)["input_ids"]) <= room:
+            return cut
+        most //= 2
+
+
+def check_neighbours(
+    lm: LanguageModel, candidates: Sequence[Candidate], *, placement: Placement
+) -> list[CheckResult | None]:
+    """Check the embeddings of each word; None if there is no neighbour to mask in its held-out contexts."""
+    before, after, tokens, owners = [], [], [], []
+    contexts = np.zeros(len(candidates), np.int64)
+    for number, candidate in enumerate(candidates):
+        for fold, embedding in zip(candidate.holdout.folds, candidate.fold_embeddings, strict=True):
+            for span in fold.held_out:
+                found = mask_neighbours(lm, span)
+                contexts[number] += bool(found)
+                owners += [number] * len(found)
+                tokens += [token for _, token in found]
+                before += [Query(pattern, candidate.word) for pattern, _ in found]
+                after += [Query(pattern, candidate.word, embedding, placement) for pattern, _ in found]
+    # All at once: queries of the same length are computed together.
+    subwords, embeddings = lm.log_likelihood([*before, *after], [*tokens, *tokens]).reshape(2, -1)
+    results: list[CheckResult | None] = [None] * len(candidates)
+    owner = np.array(owners)
+    for number in sorted(set(owners)):
+        own = owner == number
+        changes = embeddings[own] - subwords[own]
+        # One more neighbour, a nat off the mean, keeps the error of a few that agree from being zero.
+        error = round(float(np.sqrt((changes.var() * len(changes) + 1) / len(changes) ** 2)), 6)
+        old, new = (round(float(scores[own].mean()), 6) for scores in (subwords, embeddings))
+        counts = int(contexts[number]), len(changes)
+        results[number] = CheckResult(*counts, old, new, error, threshold=0.0, placement=placement)
+    return results

@@ -1,0 +1,100 @@
+"""Which contexts of a word its embedding is made from, and which are held out to check it.
+
+No embedding is checked on a context it was made from. For a word with n different contexts:
+
+- n >= 16: a quarter of them, at most 8, are held out and never used for the embedding;
+- 2 <= n <= 15: a quarter would be too few to check by. The contexts are divided into four folds (or n); each
+  is checked with an embedding made from the others, and the embedding that is taught is made from all;
+- n = 1: the word is taught without being checked, and the report says so.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from rarewords.corpus.corpus import Context, Corpus
+from rarewords.learner.definitions import sentences_of
+from rarewords.learner.masked import find_word
+from rarewords.teaching.glossary import Glossary, GlossaryEntry
+from rarewords.teaching.phrases import phrase_contexts
+from rarewords.teaching.settings import TeachSettings
+from rarewords.tokens import WORD_SLOT
+
+_ENOUGH, _FOLDS, _HELD_OUT = 16, 4, 8
+NEIGHBOURS = 3  # of the word, masked in each held-out context
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Contexts an embedding is made from, and held-out ones that check it; the two share none."""
+
+    contexts: tuple[str, ...]
+    held_out: tuple[Context, ...]
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """A word, the contexts and definitions its embedding is made from, and the folds that check it."""
+
+    word: str
+    count: int
+    contexts: tuple[str, ...]
+    folds: tuple[Fold, ...]
+    definitions: tuple[str, ...] = ()
+
+    @property
+    def sentences(self) -> Sequence[str]:
+        """The sentences of the word, or those that stand for its definitions."""
+        return self.contexts or [text for one in self.definitions for text in sentences_of(self.word, one)]
+
+    @property
+    def passes(self) -> int:
+        """How many sentences the model reads: each neighbour is masked with subwords and with embedding."""
+        held_out = sum(len(fold.held_out) for fold in self.folds)
+        return len(self.contexts) + len(self.definitions) + 2 * NEIGHBOURS * held_out
+
+
+def hold_out(
+    corpus: Corpus | None,
+    words: Mapping[str, int],
+    settings: TeachSettings,
+    glossary: Glossary = MappingProxyType({}),
+) -> list[HoldOut]:
+    """The holdouts of words given with their counts; a corpus's sample of contexts is the same each time."""
+    wanted = settings.contexts + _HELD_OUT
+    holdouts = []
+    for word, count in words.items():
+        # A sentence that has the word twice is two contexts; twice as many leave enough different ones.
+        found: dict[str, Context] = {}
+        entry = glossary.get(word, GlossaryEntry())
+        for example in entry.examples:
+            if place := find_word(word, example, lower_case=True):
+                found[example] = Context(example, *place)
+        for span in (corpus.contexts(word, 2 * wanted) or phrase_contexts(corpus, word)) if corpus else ():
+            found.setdefault(span[0], span)
+        holdout = hold_out_contexts(word, count, list(found.values())[:wanted], settings)
+        holdouts.append(replace(holdout, definitions=entry.definitions))
+    return holdouts
+
+
+def hold_out_contexts(word: str, count: int, spans: Sequence[Context], settings: TeachSettings) -> HoldOut:
+    """Divide the contexts of a word by the rule above."""
+    if len(spans) >= _ENOUGH:
+        kept = min(_HELD_OUT, len(spans) // 4)
+        contexts = tuple(sentence for sentence, _, _ in spans[kept : kept + settings.contexts])
+        return HoldOut(word, count, contexts, (Fold(contexts, tuple(spans[:kept])),))
+    spans = spans[: settings.contexts]
+    sentences = tuple(sentence for sentence, _, _ in spans)
+    folds = []
+    for fold in range(min(_FOLDS, len(spans)) if len(spans) > 1 else 0):
+        others = tuple(one for place, one in enumerate(sentences) if place % _FOLDS != fold)
+        folds.append(Fold(others, tuple(spans[fold::_FOLDS])))
+    return HoldOut(word, count, sentences, tuple(folds))
+
+
+def around(span: Context, most: int) -> tuple[str, str, str]:
+    """The text before the word, the word, and the text behind it: ``most`` characters on either side."""
+    sentence, start, end = span
+    # An underscore or a slot in the text itself must not be taken for the pattern's own.
+    text = sentence.replace("_", " ").replace(WORD_SLOT, " " * len(WORD_SLOT))
+    return text[max(0, start - most) : start], text[start:end], text[end : end + most]

@@ -1,0 +1,82 @@
+"""Which of the words that a model splits would gain from teaching?
+
+Not every word that a model splits needs to be learned. A search of a text looks at each word first: an
+embedding is made from a few sentences, and the model is asked about the word. The *mismatch* says how far its
+answers are from what the sentences say. How much an embedding would lower it tells whether the word would
+gain: words with a drop below 0.05 do not gain on average (experiments/check).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from rarewords._internal.cache import Cache, key_of
+from rarewords._internal.progress import progress
+from rarewords.corpus.corpus import Corpus
+from rarewords.learner.evidence import Evidence, Learner
+from rarewords.teaching.check import Check
+from rarewords.teaching.words import MissingWord
+
+UNDERSTOOD = "the model understands it already"
+_CONTEXTS = 4
+_LEAST = 0.05  # a word whose mismatch drops by less is skipped
+# Few sentences of one length make small batches; on a GPU small parts leave it waiting.
+_WORDS_PER_LOOK, _WORDS_PER_LOOK_ON_GPU = 64, 512
+
+
+def search(
+    words: Iterable[MissingWord],
+    top: int,
+    *,
+    corpus: Corpus,
+    learner: Learner,
+    check: Check,
+    keep_all: bool,
+    cache: Cache,
+) -> list[MissingWord]:
+    """Look at words in order until ``top`` of them are worth teaching; the others say why they are skipped.
+
+    :param keep_all: also teach words that the model understands.
+    :param cache: keeps what was found after every few words.
+    """
+    looked: list[MissingWord] = []
+    words, chosen = iter(words), 0
+    size = _WORDS_PER_LOOK if learner.lm.device.type == "cpu" else _WORDS_PER_LOOK_ON_GPU
+    with progress("Looking at words", total=top, unit="words") as bar:
+        while chosen < top and (batch := list(islice(words, size))):
+            names = [one.word for one in batch if not one.skipped]
+            key = key_of(check.key, learner.key, corpus.key, names)
+            found = cache.json("mismatch", key, partial(_look, learner, check, corpus, names))
+            for one in batch:
+                if chosen == top:
+                    break
+                if one.word in found:
+                    one = _judged(one, found[one.word], keep_all)
+                looked.append(one)
+                chosen += not one.skipped
+            bar.advance(chosen - bar.done)
+    return looked
+
+
+def _judged(word: MissingWord, seen: Sequence[Any], keep_all: bool) -> MissingWord:
+    mismatch, drop, answers = seen
+    understood = drop is not None and drop < _LEAST and not keep_all
+    found = {"mismatch": mismatch, "mismatch_drop": drop, "answers": tuple(answers)}
+    return replace(word, **found, skipped=UNDERSTOOD if understood else "")
+
+
+def _look(learner: Learner, check: Check, corpus: Corpus, words: Sequence[str]) -> dict[str, list[Any]]:
+    """For each word its mismatch, how much an embedding would lower it, and the model's answers."""
+    if not words:
+        return {}
+    found = {word: [one.sentence for one in corpus.contexts(word, _CONTEXTS)] for word in words}
+    learned = learner.learn_each([Evidence(word, list(dict.fromkeys(own))) for word, own in found.items()])
+    embeddings = np.stack([one.embedding for one in learned if one])  # there is none only without a sentence
+    return {
+        word: [one.mismatch, one.drop, list(one.answers)]
+        for word, one in zip(words, check.mismatch(words, embeddings), strict=True)
+    }

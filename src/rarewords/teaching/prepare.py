@@ -1,0 +1,260 @@
+"""What ``teach``, ``scan`` and a dry run begin with: the model, the text, and the choice of words."""
+
+import copy
+import weakref
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rarewords._internal.cache import Cache, key_of
+from rarewords._internal.progress import message
+from rarewords.corpus.build import build
+from rarewords.corpus.corpus import Corpus
+from rarewords.corpus.settings import CorpusSettings
+from rarewords.corpus.sources import TextSource, find_sources, spool
+from rarewords.errors import InputError, NothingToDoError
+from rarewords.injection.inject import require_injectable
+from rarewords.injection.taught import forget_everything, taught_tokens
+from rarewords.learner.evidence import Learner
+from rarewords.lm import LanguageModel
+from rarewords.model_folder import read_report
+from rarewords.models import DEFAULT_MODEL, load_tokenizer, model_folder, shown_name
+from rarewords.teaching.candidates import check_for
+from rarewords.teaching.check import Check
+from rarewords.teaching.glossary import GlossaryEntry, GlossarySource, read_glossary
+from rarewords.teaching.learners import learner_for
+from rarewords.teaching.mismatch import search
+from rarewords.teaching.phrases import on_one_line
+from rarewords.teaching.settings import TeachSettings
+from rarewords.teaching.words import MissingWord, count_words, listed_words, missing_words, without_clutter
+
+Texts = Corpus | str | Path | Iterable[TextSource]
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of ``teach``, ``scan`` and a dry run; :func:`rarewords.teach` explains them."""
+
+    model: Any = DEFAULT_MODEL
+    texts: Texts | None = None
+    glossary: GlossarySource | None = None
+    words: Iterable[str] | None = None
+    learner: Learner | str | Path | None = None
+    reader_model: str | Path = DEFAULT_MODEL
+    settings: TeachSettings | None = None
+    device: str = "auto"
+    field: str = "text"
+    workers: int | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A model, a text, and which words of it would be taught.
+
+    :param base: the model as given, its own copy.
+    :param lm: the same as it was before any word was taught.
+    :param words: the words in order; those that are not worth teaching say why they are skipped.
+    """
+
+    base: LanguageModel
+    lm: LanguageModel
+    earlier: Set[str]
+    corpus: Corpus | None
+    glossary: Mapping[str, GlossaryEntry]
+    learner: Learner
+    learner_name: str
+    check: Check
+    words: tuple[MissingWord, ...]
+    settings: TeachSettings
+
+    @property
+    def chosen(self) -> dict[str, int]:
+        """The words to teach with their counts in the text."""
+        return {one.word: one.count for one in self.words if not one.skipped}
+
+    @property
+    def skipped(self) -> dict[str, str]:
+        """The other words, and why."""
+        return {one.word: one.skipped for one in self.words if one.skipped}
+
+
+def prepare(request: Request, cache: Cache) -> Prepared:
+    """Open everything and choose the words."""
+    terms = {} if request.glossary is None else read_glossary(request.glossary)
+    listed = _as_words(request.words) or list(terms) or None
+    texts = _as_texts(request.texts)
+    if texts is None and not terms:
+        raise InputError("there is nothing to learn from; give texts, a glossary, or both", code="no-input")
+    settings = request.settings or TeachSettings()
+    settings = replace(settings, rule=settings.rule or ("english" if listed is None else "any"))
+    with cache.timed("loading"):
+        base = open_model(request.model, request.device)
+        require_injectable(base.model, allow_prediction=settings.allow_prediction)
+        if listed is None and base.kind == "encoder" and not settings.keep_all:
+            # What a search finds, encoders retrieve worse once it is taught (experiments/transfer).
+            raise InputError(
+                f"{shown_name(base.name)} is an encoder, which reads most rare words well; list the names that "
+                "it cannot know, or give a glossary",
+                code="model-kind",
+            )
+        lm, earlier = _untaught(base)
+        glossary = _spelled(terms, lm)
+        reader = lm
+        if lm.kind != "masked":
+            reader = LanguageModel.from_pretrained(request.reader_model, device=request.device)
+            reader.require("masked")
+        # A mistake in it shows before the text is read.
+        opened = None if request.learner is None else learner_for(lm, reader, request.learner)
+    with cache.timed("corpus"):
+        corpus = open_corpus(texts, lm, settings, listed, request, cache)
+    with cache.timed("learner"):
+        learner, learner_name = opened or learner_for(lm, reader, None, corpus)
+    check = check_for(lm, reader, settings, listed is not None)
+    with cache.timed("looking"):
+        if listed is None:
+            assert corpus is not None  # otherwise the glossary lists words
+            words = _searched(corpus, lm, earlier, learner, check, settings, cache)
+        else:
+            words = listed_words(listed, corpus, glossary, lm.tokens, settings.placement, earlier)
+    message(f"Words: {sum(not one.skipped for one in words):,} to teach")
+    return Prepared(base, lm, earlier, corpus, glossary, learner, learner_name, check, tuple(words), settings)
+
+
+def open_model(model: Any, device: str) -> LanguageModel:
+    """A model of our own: loaded by its name, or a copy of one that is loaded already."""
+    if isinstance(model, str | Path):
+        return LanguageModel.from_pretrained(model, device=device)
+    if isinstance(model, LanguageModel):
+        return model.copy()
+    if hasattr(model, "get_sentence_embedding_dimension"):  # a SentenceTransformer
+        return _of_sentence_transformer(model)
+    if not hasattr(model, "get_input_embeddings"):
+        problem = f"a model must be a name, a folder or a loaded model, not a {type(model).__name__}"
+        raise InputError(problem, code="model-type")
+    name = str(model.name_or_path)
+    if not name:
+        problem = "the model was not loaded from a folder or the hub, so its tokenizer is not known"
+        raise InputError(f"{problem}; give LanguageModel(model, tokenizer)", code="model-type")
+    folder = model_folder(name)
+    return LanguageModel(
+        copy.deepcopy(model), load_tokenizer(name), name=name, folder=folder, report=read_report(folder)
+    )
+
+
+def _of_sentence_transformer(model: Any) -> LanguageModel:
+    """The transformer of a SentenceTransformer; a folder, which goes when it goes, has the other modules."""
+    origin = str(getattr(model.transformers_model, "name_or_path", "")) or "model"
+    folder = TemporaryDirectory(prefix="rarewords-")
+    model.save_pretrained(folder.name)
+    lm = LanguageModel.from_pretrained(folder.name, device=str(model.device))
+    lm.name, lm.report = origin, read_report(origin) if Path(origin).is_dir() else {}
+    weakref.finalize(lm, folder.cleanup)
+    return lm
+
+
+def _untaught(base: LanguageModel) -> tuple[LanguageModel, Set[str]]:
+    """A model as it was before any word was taught, and the words that it was taught.
+
+    New words are learned with the model as it was, so that adding words in two runs gives the same result as
+    one run.
+    """
+    earlier = taught_tokens(base.model, base.tokenizer)
+    if not earlier:
+        return base, frozenset()
+    own = base.copy()
+    forget_everything(own.model, own.tokenizer)
+    return LanguageModel(own.model, own.tokenizer, name=base.name, folder=base.folder), frozenset(earlier)
+
+
+def open_corpus(
+    texts: Corpus | list[TextSource] | None,
+    lm: LanguageModel,
+    settings: TeachSettings,
+    listed: Sequence[str] | None,
+    request: Request,
+    cache: Cache,
+) -> Corpus | None:
+    """The given corpus, or one of the texts, with the model's capitals; None without texts."""
+    if texts is None:
+        return None
+    if isinstance(texts, Corpus):
+        if texts.settings.lower_case != lm.lower_case:
+            problem = f"{texts.path} and the model differ in lower-casing; build the corpus for the model"
+            raise InputError(problem, code="lower-case")
+        return texts
+    files: Sequence[str | Path] = spool(texts, cache.path / "spool", request.field)
+    wanted = CorpusSettings(lower_case=lm.lower_case, words=settings.rule or "english")
+    if phrases := [word for word in listed or () if len(word.split()) > 1]:
+        files = on_one_line(files, phrases, request.field, cache.path / "lines")
+    contents = sorted(source.digest() for source in find_sources(files, request.field))
+    path = cache.path / f"corpus-{key_of(contents, wanted.to_dict())}"
+    if not path.exists():
+        build(files, path, wanted, field=request.field, workers=request.workers)
+    message("Corpus: done")
+    return Corpus.open(path)
+
+
+def _searched(
+    corpus: Corpus,
+    lm: LanguageModel,
+    earlier: Set[str],
+    learner: Learner,
+    check: Check,
+    settings: TeachSettings,
+    cache: Cache,
+) -> list[MissingWord]:
+    """The words of a text that the model lacks, looked at one after the other until enough are found."""
+    frequent = {word: n for word, n in count_words(corpus).items() if n >= settings.min_count}
+    candidates = without_clutter(
+        corpus, missing_words(frequent, lm.tokens), lm.tokens, settings.placement, earlier
+    )
+    found = search(
+        candidates,
+        settings.top,
+        corpus=corpus,
+        learner=learner,
+        check=check,
+        keep_all=settings.keep_all,
+        cache=cache,
+    )
+    if not found:
+        none = f"the text has no word worth teaching: none that is split occurs {settings.min_count} times"
+        raise NothingToDoError(
+            f"{none}; give more text, lower min_count, or list the words", code="nothing-to-teach"
+        )
+    return found
+
+
+def _as_words(words: Iterable[str] | None) -> list[str] | None:
+    found = [words] if isinstance(words, str) else None if words is None else list(words)
+    if found == []:
+        raise InputError("the list of words is empty; give a word, or leave the list out", code="no-input")
+    return found
+
+
+def _as_texts(texts: Texts | None) -> Corpus | list[TextSource] | None:
+    """A corpus, or at least one text; None if there is neither."""
+    if texts is None or isinstance(texts, Corpus):
+        return texts
+    given: list[TextSource] = [texts] if isinstance(texts, str | Path) else list(texts)
+    if len(given) == 1 and isinstance(given[0], str | Path) and _is_corpus(given[0]):
+        return Corpus.open(given[0])
+    return given or None
+
+
+def _is_corpus(text: str | Path) -> bool:
+    try:
+        return (Path(text) / "corpus.json").is_file()
+    except OSError:  # a text, too long for a name
+        return False
+
+
+def _spelled(terms: Mapping[str, GlossaryEntry], lm: LanguageModel) -> dict[str, GlossaryEntry]:
+    """A glossary by its terms as the model spells them."""
+    found: dict[str, GlossaryEntry] = {}
+    for term, entry in terms.items():
+        word = lm.tokens.spelled(term)
+        found[word] = found.get(word, GlossaryEntry()) + entry
+    return found

@@ -1,0 +1,141 @@
+"""Which words of a text does a model lack, and which of them may be taught?
+
+A word is missing if the model's tokenizer splits it. Splitting alone does no harm: ``red-tailed`` is read as
+two words the model knows. Fragments do. The *fragmentation* of a word is the share of its letters outside the
+longest subword of each of its parts between hyphens and periods: ``skier ##s`` 1/6, ``ku ##m ##qua ##t`` 4/7,
+``red - tailed`` 0, a word that the tokenizer cannot represent 1. Words are ordered by count times
+fragmentation, and those of :mod:`.clutter` are skipped.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+from rarewords._internal.progress import progress
+from rarewords.corpus.corpus import Corpus
+from rarewords.errors import NothingToDoError
+from rarewords.injection.inject import unfit_words
+from rarewords.teaching.clutter import clutter
+from rarewords.teaching.glossary import NO_DEFINITION, Glossary, GlossaryEntry
+from rarewords.teaching.phrases import phrase_contexts
+from rarewords.tokens import Placement, Tokens
+
+KNOWN = "the model already has it as one token"
+TAUGHT = "the model was taught it before; forget it first to teach it again"
+NOT_IN_TEXT = "the text does not contain it as a word"
+_NO_WORDS = "the text holds no words; check the files, or use the word rule `any` for letters other than a-z"
+_WORDS_AT_ONCE, _CHECKED_AT_ONCE = 4096, 512
+_COMPONENT = re.compile(r"[^.\-]+")
+
+
+@dataclass(frozen=True)
+class MissingWord:
+    """A word the model does not have as one subword.
+
+    :param fragmentation: the share of its letters in fragments.
+    :param mismatch: how far the model's answers about it are from what its sentences say, from 0 to 1.
+    :param mismatch_drop: how much lower the mismatch is with an embedding made from a few sentences.
+    :param answers: what the model answers about it now.
+    :param skipped: why it is not taught; empty if it is worth teaching.
+    """
+
+    word: str
+    count: int
+    subwords: tuple[str, ...]
+    fragmentation: float
+    mismatch: float | None = None
+    mismatch_drop: float | None = None
+    answers: tuple[str, ...] = ()
+    skipped: str = ""
+
+
+def count_words(corpus: Corpus) -> dict[str, int]:
+    """The words of a corpus with their counts, the most frequent first."""
+    words, counts = corpus.counts()
+    if not words:
+        raise NothingToDoError(_NO_WORDS, code="no-text")
+    return dict(zip(words, counts.tolist(), strict=True))
+
+
+def missing_words(counts: Mapping[str, int], tokens: Tokens) -> list[MissingWord]:
+    """The words that the tokenizer splits, the largest count times fragmentation first."""
+    words, missing = list(counts), []
+    with progress("Splitting words", total=len(words), unit="words") as bar:
+        for start in range(0, len(words), _WORDS_AT_ONCE):
+            batch = words[start : start + _WORDS_AT_ONCE]
+            for word, subwords in zip(batch, tokens.located_subwords(batch), strict=True):
+                ids = [token for token, _, _ in subwords]
+                unknown = not ids or tokens.has_unknown(ids)
+                if len(ids) != 1 or unknown:
+                    fragmentation = 1.0 if unknown else _fragmentation(word, [(a, b) for _, a, b in subwords])
+                    names = tuple(tokens.subword_strings(ids))
+                    missing.append(MissingWord(word, counts[word], names, fragmentation))
+            bar.advance(len(batch))
+    return sorted(missing, key=lambda one: (-one.count * one.fragmentation, -one.count, one.word))
+
+
+def without_clutter(
+    corpus: Corpus, missing: Iterable[MissingWord], tokens: Tokens, placement: Placement, earlier: Set[str]
+) -> Iterator[MissingWord]:
+    """The words in order; clutter, and what cannot get a token, with the reason why it is skipped."""
+    words = [word for word in missing if word.fragmentation > 0]
+    for start in range(0, len(words), _CHECKED_AT_ONCE):
+        batch = words[start : start + _CHECKED_AT_ONCE]
+        found = clutter(corpus, {one.word: one.count for one in batch}, tokens.whole_words)
+        found |= {one.word: TAUGHT for one in batch if one.word in earlier}
+        others = [one.word for one in batch if one.word not in found]
+        found |= unfit_words(tokens.tokenizer, others, placement=placement)
+        yield from (replace(one, skipped=found.get(one.word, "")) for one in batch)
+
+
+def listed_words(
+    listed: Sequence[str],
+    corpus: Corpus | None,
+    glossary: Glossary,
+    tokens: Tokens,
+    placement: Placement,
+    earlier: Set[str],
+) -> list[MissingWord]:
+    """The words of a list, in its order; those that there is nothing to learn from are skipped.
+
+    :param glossary: definitions, by the words as the model spells them.
+    :param earlier: words that the model was taught before.
+    """
+    words = list(dict.fromkeys(map(tokens.spelled, listed)))
+    counts = {word: corpus.count(word) for word in words} if corpus else {}
+    for word in [word for word, count in counts.items() if not count]:
+        assert corpus is not None  # otherwise there are no counts
+        counts[word] = len(phrase_contexts(corpus, word))
+    found = []
+    for word, located in zip(words, tokens.located_subwords(words), strict=True):
+        ids = [token for token, _, _ in located]
+        count, skipped = counts.get(word, 0), ""
+        if word in earlier:
+            skipped = TAUGHT
+        elif len(ids) == 1 and not tokens.has_unknown(ids):
+            skipped = KNOWN
+        elif not count and word not in glossary:
+            skipped = NOT_IN_TEXT
+        elif not count and glossary[word] == GlossaryEntry():
+            skipped = NO_DEFINITION
+        fragmentation = _fragmentation(word, [(a, b) for _, a, b in located])
+        found.append(
+            MissingWord(word, count, tuple(tokens.subword_strings(ids)), fragmentation, skipped=skipped)
+        )
+    unfit = unfit_words(tokens.tokenizer, [one.word for one in found if not one.skipped], placement=placement)
+    return [replace(one, skipped=one.skipped or unfit.get(one.word, "")) for one in found]
+
+
+def _fragmentation(word: str, spans: list[tuple[int, int]]) -> float:
+    """The share of the letters outside the longest subword of each part between hyphens and periods.
+
+    >>> _fragmentation("skiers", [(0, 5), (5, 6)])
+    0.16666666666666666
+    >>> _fragmentation("red-tailed", [(0, 3), (3, 4), (4, 10)])
+    0.0
+    """
+    letters = kept = 0
+    for part in _COMPONENT.finditer(word):
+        letters += part.end() - part.start()
+        kept += max((min(b, part.end()) - max(a, part.start()) for a, b in spans), default=0)
+    return 1 - kept / letters if letters else 0.0

@@ -1,0 +1,176 @@
+"""Asking a model every pattern of every entry, and ranking the targets among its answers."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+
+import numpy as np
+import torch
+
+from rarewords._internal.cache import Cache
+from rarewords._internal.engine import Engine
+from rarewords._internal.schema import bounded, check_bounds
+from rarewords.embeddings import WordEmbeddings
+from rarewords.errors import InputError
+from rarewords.lm import LanguageModel
+from rarewords.models import shown_name
+from rarewords.ota.objective import baseline
+from rarewords.ota.settings import BASELINES
+from rarewords.queries import Query
+from rarewords.tokens import Placement, Tokens
+from rarewords.wnlampro.dataset import Dataset, Entry, patterns_for
+from rarewords.wnlampro.predict import Asked, predict
+from rarewords.wnlampro.result import RANK_LIMIT, ProbeResult, score
+
+METHODS = ("subwords", *BASELINES, "embeddings")
+_ANSWERS_KEPT = 10
+
+
+@dataclass(frozen=True)
+class EvalSettings:
+    """Which entries are asked, and what stands for the keyword.
+
+    :param method: ``subwords`` leaves the keyword to the tokenizer. ``first``, ``last`` and ``avg`` replace a
+        keyword of several subwords with one embedding, made from their embeddings; ``embeddings`` replaces
+        each keyword that has a given embedding.
+    :param subset: ``dev``, ``test`` or ``all``.
+    :param limit: ask at most N entries, evenly spread.
+    :param placement: show subwords and embedding, ``kumquat / <embedding>``, instead of the embedding alone.
+    :param depth: the number of answers to rank; the metrics use the first 100.
+    """
+
+    method: str = "subwords"
+    subset: str = "all"
+    limit: int | None = None
+    placement: Placement = "replace"
+    depth: int = bounded(RANK_LIMIT, at_least=RANK_LIMIT)
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise InputError(f"unknown method {self.method!r}; use {', '.join(METHODS)}", code="settings")
+        check_bounds(self)
+        if self.method == "subwords" and self.placement == "append":
+            raise InputError("append needs embeddings; the method subwords has none", code="wnlampro")
+
+
+def evaluate(
+    lm: LanguageModel,
+    dataset: Dataset,
+    settings: EvalSettings | None = None,
+    *,
+    embeddings: WordEmbeddings | None = None,
+    label: str | None = None,
+    cache: Cache | None = None,
+    engine: Engine | None = None,
+    answers: bool = False,
+) -> ProbeResult:
+    """Probe a model.
+
+    :param embeddings: for the method ``embeddings``.
+    :param label: the name of the result in tables; by default the model and the method.
+    :param cache: keeps finished work, so that an interrupted evaluation resumes.
+    :param engine: spreads the work over processes or machines.
+    :param answers: keep each entry's best question with its first answers.
+    """
+    settings = settings or EvalSettings()
+    entries = dataset.select(subset=settings.subset, limit=settings.limit)
+    if settings.depth >= len(lm.embeddings):
+        raise InputError(
+            f"the depth {settings.depth} exceeds the vocabulary of {len(lm.embeddings)} tokens",
+            code="settings",
+        )
+    known = _share_of_known_targets(lm, dataset.name, entries)
+    replacing = _replacements(lm, entries, settings, embeddings)
+    questions = [_questions(entry, replacing, settings.placement, lm.whole_words) for entry in entries]
+    asked = [question for group in questions for question in group]
+    ids = predict(lm, settings.depth, asked, cache=cache, engine=engine)
+    answered = np.split(ids, np.cumsum([len(group) for group in questions])[:-1])
+    found = [np.isin(rows, group[0].targets) for group, rows in zip(questions, answered, strict=True)]
+    rank, hits3, hits10 = np.array([score(one) for one in found]).T
+    chosen = asdict(settings)
+    record = {
+        "label": label or f"{shown_name(lm.name)} {settings.method}",
+        "model": shown_name(lm.name),
+        "fingerprint": lm.fingerprint,
+        "dtype": str(lm.dtype).removeprefix("torch."),
+        "dataset": dataset.digest,
+        "set": chosen.pop("subset"),
+        **chosen,
+        "queries": len(asked),
+        "keywords_with_embeddings": len(replacing),
+        "targets_known": round(known, 4),
+        "embeddings": None if embeddings is None else dict(embeddings.settings),
+    }
+    return ProbeResult(
+        record,
+        id=[entry.id for entry in entries],
+        word=[entry.word.text for entry in entries],
+        relation=[entry.relation for entry in entries],
+        rank=rank,
+        hits3=hits3,
+        hits10=hits10,
+        count=np.array([entry.word.count for entry in entries]),
+        answers=list(map(partial(_best_answers, lm.tokens), questions, answered, found)) if answers else (),
+    )
+
+
+def _questions(
+    entry: Entry, replacing: dict[str, np.ndarray], placement: Placement, whole_words: dict[str, int]
+) -> list[Asked]:
+    word, embedding = entry.word.text, replacing.get(entry.word.text)
+    # Only targets that are tokens of the model can be answers.
+    targets = tuple(whole_words[one.text] for one in entry.targets if one.text in whole_words)
+    return [
+        Asked(Query(pattern, word, embedding, "replace" if embedding is None else placement), targets)
+        for pattern in patterns_for(entry.relation, word)
+    ]
+
+
+def _replacements(
+    lm: LanguageModel, entries: Sequence[Entry], settings: EvalSettings, embeddings: WordEmbeddings | None
+) -> dict[str, np.ndarray]:
+    """The keywords that are shown as an embedding. *Shape of each:* (dim,)"""
+    if (settings.method == "embeddings") != (embeddings is not None):
+        raise InputError(
+            "the method 'embeddings' needs embeddings, and no other method takes them", code="wnlampro"
+        )
+    words = sorted({entry.word.text for entry in entries})
+    if settings.method in BASELINES:
+        return {
+            word: baseline(lm, torch.tensor([subwords], device=lm.device), settings.method)[0].cpu().numpy()
+            for word, subwords in zip(words, lm.tokens.subwords_of(words), strict=True)
+            if len(subwords) > 1
+        }
+    if embeddings is None:
+        return {}
+    embeddings.require_dim(lm.dim)
+    found = {word: embeddings[word] for word in words if word in embeddings}
+    if not found:
+        raise InputError(
+            "none of the keywords has an embedding; make embeddings for the words of the data set",
+            code="nothing-to-teach",
+        )
+    return found
+
+
+def _share_of_known_targets(lm: LanguageModel, name: str, entries: Sequence[Entry]) -> float:
+    """The share of target words that are tokens of the model; a model that lacks most is refused."""
+    targets = {target.text for entry in entries for target in entry.targets}
+    known = sum(target in lm.whole_words for target in targets) / len(targets)
+    if known < 0.5:
+        few = f"{lm.name} has only {known:.0%} of the target words of {name} in its vocabulary"
+        raise InputError(
+            f"{few}; build a data set for it with: rarewords wnlampro build --model", code="tokenizer"
+        )
+    return known
+
+
+def _best_answers(tokens: Tokens, questions: Sequence[Asked], ids: np.ndarray, found: np.ndarray) -> str:
+    """The question with the best rank and its first answers: ``a kumquat is a _. fruit, plant, …``.
+
+    :param ids: the answers to the questions. *Shape:* (questions, depth)
+    :param found: which of them are targets. *Shape:* (questions, depth)
+    """
+    best = int(np.where(found.any(axis=1), found.argmax(axis=1), found.shape[1]).argmin())
+    query, answers = questions[best].query, tokens.text_of(ids[best, :_ANSWERS_KEPT].tolist())
+    return f"{query.pattern.replace('<W>', query.word)} {', '.join(answers)}"

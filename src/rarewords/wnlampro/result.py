@@ -1,0 +1,212 @@
+"""The metrics of WNLaMPro, and the result of probing: one rank per entry.
+
+For an entry with targets T, a pattern of its relation gives answers a_1, a_2, …, the most probable first:
+
+    rank = min { i : a_i in T } over all patterns, infinite if none of the first 100 answers is in T
+    P@i  = max over all patterns of |T ∩ {a_1, …, a_i}| / i
+
+MRR is the mean of 1/rank over entries; P@3 and P@10 are means over entries. Tables, significance tests and
+heat maps are made from the file of a result alone.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import compress, product
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from rarewords._internal.files import read_json, write_lines
+from rarewords._internal.schema import parse
+from rarewords.errors import InputError
+from rarewords.wnlampro.dataset import BANDS, FREQUENT, MEDIUM, RELATIONS, Dataset
+
+RANK_LIMIT = 100
+METRICS = ("mrr", "p3", "p10")
+_FORMAT = "rarewords.wnlampro/1"
+_TEXTS = ("id", "word", "relation")
+_SCORES = ("rank", "hits3", "hits10")
+_NUMBERS = (*_SCORES, "count")
+_DIGITS = 16
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A mean over entries and its standard error; the error of one entry is NaN, as are both without any."""
+
+    mean: float
+    error: float
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> Self:
+        """Mean and standard error of one number per entry. *Shape:* (entries,)"""
+        error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+        return cls(float(values.mean()) if len(values) else np.nan, float(error))
+
+
+def score(targets: np.ndarray) -> tuple[int, int, int]:
+    """The rank of one entry (0 for infinite) and its targets among the first 3 and the first 10 answers.
+
+    :param targets: which answers to each pattern are targets, the most probable first.
+        *Shape:* (patterns, depth)
+    """
+    places = np.flatnonzero(targets.any(axis=0))
+    hits3, hits10 = (int(targets[:, :i].sum(axis=1).max()) for i in (3, 10))
+    return int(places[0]) + 1 if len(places) else 0, hits3, hits10
+
+
+@dataclass(frozen=True, eq=False)
+class ProbeResult:
+    """Ranks and hits of every entry.
+
+    :param settings: what was evaluated and how: model, fingerprint, method, data set and its digest …
+    :param rank: the best rank of a target over all patterns, 0 if no answer is a target. *Shape:* (entries,)
+    :param hits3: targets among the first three answers to the best pattern; ``hits10``: among the first ten.
+    :param count: occurrences of the keyword in the corpus. *Shape:* (entries,)
+    :param answers: for each entry its best question and the first answers to it; empty if not kept.
+    """
+
+    settings: Mapping[str, Any]
+    id: Sequence[str]
+    word: Sequence[str]
+    relation: Sequence[str]
+    rank: np.ndarray
+    hits3: np.ndarray
+    hits10: np.ndarray
+    count: np.ndarray
+    answers: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        sizes = {len(getattr(self, name)) for name in (*_TEXTS, *_NUMBERS)} | {len(self.answers or self.id)}
+        if len(sizes) != 1 or sizes == {0}:
+            raise InputError(
+                f"all columns of a result must have the same length, not {sorted(sizes)}", code="wnlampro"
+            )
+        for unknown in sorted(set(self.relation) - set(RELATIONS)):
+            raise InputError(f"a result has the unknown relation {unknown!r}", code="wnlampro")
+        for name, most in (("rank", self.depth), ("hits3", 3), ("hits10", 10), ("count", np.inf)):
+            column = getattr(self, name)
+            if column.min() < 0 or column.max() > most:
+                raise InputError(f"a result has values of {name} outside 0 … {most}", code="wnlampro")
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    @property
+    def label(self) -> str:
+        """The name of the result in tables and figures."""
+        return str(self.settings.get("label", "result"))
+
+    @property
+    def depth(self) -> int:
+        """The number of answers that were ranked; the metrics use the first 100."""
+        return int(self.settings.get("depth", RANK_LIMIT))
+
+    @cached_property
+    def reciprocal(self) -> np.ndarray:
+        """1/rank within the first 100 answers, otherwise 0. *Shape:* (entries,)"""
+        inside = (self.rank > 0) & (self.rank <= RANK_LIMIT)
+        return np.where(inside, 1.0 / np.maximum(self.rank, 1), 0.0)
+
+    def values(self, metric: str) -> np.ndarray:
+        """One number per entry; the metric is their mean. *Shape:* (entries,)"""
+        if metric not in METRICS:
+            raise InputError(f"unknown metric {metric!r}; use {', '.join(METRICS)}", code="settings")
+        return {"mrr": self.reciprocal, "p3": self.hits3 / 3, "p10": self.hits10 / 10}[metric]
+
+    @property
+    def mrr(self) -> float:
+        """Mean reciprocal rank over all entries."""
+        return self.measure().mean
+
+    def chosen(self, relation: str = "all", band: str = "all") -> np.ndarray:
+        """Which entries belong to a relation and a frequency band. *Shape:* (entries,)"""
+        chosen = np.array([relation in ("all", one) for one in self.relation])
+        bands = np.digitize(self.count, (MEDIUM, FREQUENT))
+        return chosen if band == "all" else chosen & (bands == BANDS.index(band))
+
+    def measure(self, relation: str = "all", band: str = "all", metric: str = "mrr") -> Measure:
+        """The mean of a metric over a relation and a frequency band."""
+        return Measure.of(self.values(metric)[self.chosen(relation, band)])
+
+    @cached_property
+    def cells(self) -> list[tuple[str, str]]:
+        """Every relation and band that has entries; ``all`` comes last in both."""
+        pairs = product((*RELATIONS, "all"), (*BANDS, "all"))
+        return [pair for pair in pairs if self.chosen(*pair).any()]
+
+    def restrict(self, rows: np.ndarray, **settings: Any) -> Self:
+        """The result of some entries, with changed settings. *Shape of rows:* (entries,), boolean"""
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _NUMBERS}
+        columns |= {name: list(compress(getattr(self, name), rows)) for name in (*_TEXTS, "answers")}
+        return replace(self, settings={**self.settings, **settings}, **columns)
+
+    def of_set(self, dataset: Dataset, subset: str) -> Self:
+        """The result of the entries that belong to ``dev`` or ``test``."""
+        wanted = {entry.id for entry in dataset if entry.subset == subset}
+        return self.restrict(np.array([one in wanted for one in self.id]), set=subset)
+
+    def replaced(self, part: "ProbeResult") -> Self:
+        """This result with the scores of ``part`` for the entries it has, under the label of ``part``."""
+        row_of = {identifier: row for row, identifier in enumerate(part.id)}
+        rows = np.array([row_of.get(identifier, -1) for identifier in self.id])
+        scores: dict[str, Any] = {
+            name: np.where(rows >= 0, getattr(part, name)[rows], getattr(self, name)) for name in _SCORES
+        }
+        kept = {name: self.settings[name] for name in ("dataset", "set")} | {"limit": None}
+        kept["depth"] = max(self.depth, part.depth)
+        return replace(self, settings={**part.settings, **kept}, answers=(), **scores)
+
+    def save(self, path: str | Path) -> None:
+        """Write JSON, compressed if the name ends in ``.gz``; the same bytes for the same result."""
+        stored = {"format": _FORMAT, "settings": dict(self.settings), "cells": self.summary()}
+        # A column is one string, which keeps the file small.
+        stored["entries"] = {name: " ".join(map(str, getattr(self, name))) for name in (*_TEXTS, *_NUMBERS)}
+        if self.answers:
+            stored["answers"] = list(self.answers)
+        write_lines(path, [json.dumps(stored, indent=1, ensure_ascii=False), "\n"])
+
+    def summary(self) -> list[dict[str, Any]]:
+        """The metrics of every cell as plain numbers, for ``--json`` and for people who open the file."""
+        rows = []
+        for relation, band in self.cells:
+            entries = int(self.chosen(relation, band).sum())
+            row: dict[str, Any] = {"relation": relation, "frequency": band, "entries": entries}
+            for metric in METRICS:
+                measure = self.measure(relation, band, metric)
+                row[metric] = round(measure.mean, 6)
+                if entries > 1:
+                    row[f"{metric}_error"] = round(measure.error, 6)
+            rows.append(row)
+        return rows
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read the file of a result."""
+        stored = read_json(path)
+        if not isinstance(stored, dict) or stored.get("format") != _FORMAT:
+            raise InputError(f"{path} is not a result of rarewords wnlampro eval", code="wnlampro")
+        found = parse(_Stored, stored, path, "evaluate again")
+        columns: dict[str, Any] = {
+            name: found.entries.get(name, "").split(" ") for name in (*_TEXTS, *_NUMBERS)
+        }
+        try:
+            for name in _NUMBERS:
+                if not all(one.isascii() and one.isdecimal() and len(one) < _DIGITS for one in columns[name]):
+                    raise InputError(f"{name} holds no numbers", code="damaged")
+                columns[name] = np.array(columns[name], dtype=np.int64)
+            if not isinstance(found.settings.get("depth", RANK_LIMIT), int):
+                raise InputError("its depth is no number", code="damaged")
+            return cls(found.settings, **columns, answers=found.answers)
+        except InputError as problem:  # a column of another length, a rank that cannot be, ...
+            raise InputError(f"{path} is damaged: {problem}; evaluate again", code="damaged") from None
+
+
+@dataclass(frozen=True)
+class _Stored:
+    settings: dict[str, Any]
+    entries: dict[str, str]
+    answers: list[str] = field(default_factory=list)

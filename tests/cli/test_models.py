@@ -1,0 +1,103 @@
+"""The commands on one model folder: ``ask``, ``inject``, ``words`` and ``forget``."""
+
+import json
+
+import numpy as np
+import pytest
+
+from rarewords import LanguageModel, TeachSettings, WordEmbeddings, teach
+from tests.architectures import small_model
+from tests.cli.run import rarewords, refused
+
+
+@pytest.fixture
+def embeddings(tmp_path):
+    path = tmp_path / "v.safetensors"
+    WordEmbeddings(["kumquat", "salsify"], np.full((2, 384), 0.01, dtype=np.float32)).save(path)
+    return path
+
+
+def test_ask_answers_in_text_and_json():
+    assert "bike" in rarewords("ask", "a bicycle is a _ .").stdout
+    answer = json.loads(rarewords("ask", "a bicycle is a _ .", "--json", "--top", "3").stdout)
+    assert len(answer[0]["answers"]) == 3
+    assert 0 < answer[0]["answers"][0]["probability"] <= 1
+
+
+def test_ask_takes_the_blank_of_any_model():
+    sentences = ("a bicycle is a _ .", "a bicycle is a [MASK] .", "a bicycle is a <mask> .")
+    lines = rarewords("ask", *sentences).stdout.splitlines()
+    assert len({line.split("  ->  ")[1] for line in lines}) == 1
+    assert [line.split("  ->  ")[0] for line in lines] == list(sentences)
+    refused("pattern", "ask", "a _ is a [MASK] .")
+
+
+def test_inject_makes_a_folder_and_takes_word2vec_text_too(tmp_path, embeddings):
+    done = json.loads(
+        rarewords("inject", "--embeddings", embeddings, "--out", tmp_path / "a", "--json").stdout
+    )
+    assert done["ids"] == {"kumquat": 30522, "salsify": 30523}
+    WordEmbeddings.load(embeddings).save_word2vec(tmp_path / "v.txt")
+    rarewords("inject", "--embeddings", tmp_path / "v.txt", "--out", tmp_path / "b")
+    assert (tmp_path / "a" / "model.safetensors").read_bytes() == (
+        tmp_path / "b" / "model.safetensors"
+    ).read_bytes()
+    shown = rarewords("ask", "a kumquat is a _ .", "--model", tmp_path / "b")
+    assert shown.stdout.startswith("a kumquat is a _ .")
+
+
+def test_mistakes_are_one_line_and_exit_code_2(tmp_path):
+    out = tmp_path / "out"
+    refused("model-not-found", "ask", "a _ .", "--model", tmp_path / "missing")
+    refused("model-not-found", "ask", "a _ .", "--model", tmp_path)
+    refused("pattern", "ask", "no blank here")
+    refused("device", "ask", "a _ .", "--device", "abacus")
+    row = " ".join(["0.1"] * 384)
+    files = {
+        "small.txt": ("model-mismatch", "kumquat 1 1 1\n"),
+        "nan.txt": ("embeddings", "kumquat " + " ".join(["nan"] * 384) + "\n"),
+        "twice.txt": ("embeddings", f"kumquat {row}\nkumquat {row}\n"),
+        "known.txt": ("word", f"world {row}\n"),
+        "empty.txt": ("no-text", ""),
+    }
+    for name, (code, text) in files.items():
+        (tmp_path / name).write_text(text)
+        refused(code, "inject", "--embeddings", tmp_path / name, "--out", out)
+    refused("missing-file", "inject", "--embeddings", tmp_path / "nothing.safetensors", "--out", out)
+    assert {path.name for path in tmp_path.iterdir()} == set(files)
+
+
+def test_a_target_that_is_not_free_is_refused_and_left_alone(tmp_path, embeddings):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "mine").write_text("keep")
+    refused("output", "inject", "--embeddings", embeddings, "--out", out)
+    assert (out / "mine").read_text() == "keep"
+    refused("output", "inject", "--embeddings", embeddings, "--out", embeddings)
+    refused("output", "inject", "--embeddings", embeddings, "--out", embeddings / "x")
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory):
+    """A small model with two words from a glossary."""
+    glossary = {"torvane": "a musical instrument", "yurla": "a drink"}
+    result = teach(
+        LanguageModel(*small_model("bert")), glossary=glossary, settings=TeachSettings(keep_all=True)
+    )
+    folder = tmp_path_factory.mktemp("taught") / "taught"
+    result.save_pretrained(folder)
+    return folder
+
+
+def test_words_lists_what_was_added(taught):
+    shown = [line.split("\t") for line in rarewords("words", taught).stdout.splitlines()]
+    assert shown == [[word, "0 times", "not checked", "learner: default"] for word in ("torvane", "yurla")]
+    found = json.loads(rarewords("words", taught, "--json").stdout)
+    assert [one["word"] for one in found] == ["torvane", "yurla"]
+
+
+def test_forget_leaves_the_other_words(taught, tmp_path):
+    rarewords("forget", taught, "torvane", "--out", tmp_path / "fewer")
+    assert rarewords("words", tmp_path / "fewer").stdout.startswith("yurla\t")
+    refused("word", "forget", tmp_path / "fewer", "torvane", "--out", tmp_path / "again")
+    assert [path.name for path in tmp_path.iterdir()] == ["fewer"]

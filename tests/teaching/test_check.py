@@ -1,0 +1,194 @@
+"""Which neighbours are masked, and how a good and a bad embedding are checked."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rarewords import LanguageModel, Query
+from rarewords.corpus.corpus import Context
+from rarewords.teaching.check import (
+    _RULE,
+    Candidate,
+    CheckResult,
+    Features,
+    MaskedCheck,
+    check_neighbours,
+    mask_neighbours,
+)
+from rarewords.teaching.holdout import Fold, HoldOut
+from tests.architectures import small_model
+from tests.teaching.invented import hypernyms, occurrences_of, sentences_of
+
+BETTER, WORSE = _RULE["better"], _RULE["worse"]
+
+
+def candidate(word, *folds):
+    """A word with an embedding for each group of held-out contexts."""
+    holdout = HoldOut(word, 9, (), tuple(Fold((), held_out) for _, held_out in folds))
+    return Candidate(holdout, folds[0][0], np.stack([embedding for embedding, _ in folds]), 1.0, 0)
+
+
+def embedding(lm, word):
+    return lm.embeddings[lm.subwords(word)[0]].numpy()
+
+
+def test_neighbours_are_the_nearest_content_words_and_the_text_around_stays(lm):
+    occurrence = occurrences_of("blimpet")[0]
+    found = mask_neighbours(lm, occurrence)
+    assert [pattern for pattern, _ in found] == [
+        "She _ the <W> with her thumbs and gave half of it to her brother.",
+        "She peeled the <W> with her _ and gave half of it to her brother.",
+        "She peeled the <W> with her thumbs and _ half of it to her brother.",
+    ]
+    for pattern, masked in found:
+        word = next(name for name, token in lm.whole_words.items() if token == masked)
+        filled = pattern.replace("_", word).replace("<W>", "blimpet")
+        assert filled.lower() == occurrence[0].lower()
+
+
+def test_marks_of_patterns_in_the_text_itself_do_no_harm(lm):
+    sentence = "The _ ripe blimpet <W> fell from the big tree."
+    start = sentence.index("blimpet")
+    found = mask_neighbours(lm, Context(sentence, start, start + 7))
+    assert len(found) == 3  # ripe, fell, big
+    assert all(pattern.count("_") == pattern.count("<W>") == 1 for pattern, _ in found)
+    queries = [Query(pattern, "blimpet") for pattern, _ in found]
+    assert np.isfinite(lm.log_likelihood(queries, [token for _, token in found])).all()
+    assert mask_neighbours(lm, Context("a [MASK] blimpet fell down", 9, 16)) == []
+
+
+def test_a_text_that_the_model_cannot_read_whole_is_cut_around_the_word():
+    small = LanguageModel(
+        *small_model("roberta")
+    )  # 64 positions, and three tokens for a sign it does not know
+    sentence = f"{'漢' * 90} the old blimpet became {'字' * 90}"
+    start = sentence.index("blimpet")
+    found = mask_neighbours(small, Context(sentence, start, start + 7))
+    assert len(found) == 2
+    assert all("<W>" in pattern and len(pattern) < 60 for pattern, _ in found)
+    queries = [Query(pattern, "blimpet", np.zeros(32, np.float32), "append") for pattern, _ in found]
+    assert np.isfinite(small.log_likelihood(queries, [token for _, token in found])).all()
+
+
+def test_an_embedding_of_the_right_kind_gains_and_a_wrong_one_loses(lm):
+    right = wrong = 0.0
+    for word in ("blimpet", "torvane", "yurla"):
+        held_out = occurrences_of(word, 5)
+        kinds = (hypernyms()[word][0], "parliament")
+        candidates = [candidate(word, (embedding(lm, kind), held_out)) for kind in kinds]
+        good, bad = check_neighbours(lm, candidates, placement="replace")
+        assert good.neighbours == bad.neighbours >= 12
+        assert good.subwords == bad.subwords
+        right, wrong = right + good.gain, wrong + bad.gain
+    assert right > 0 > wrong
+
+
+def test_all_folds_of_a_word_give_one_result_in_which_each_neighbour_counts_the_same(lm):
+    held_out, embeddings = occurrences_of("blimpet", 3), [embedding(lm, "fruit"), embedding(lm, "dish")]
+    folds = [(embeddings[0], held_out[:1]), (embeddings[1], held_out[1:])]
+    (whole,) = check_neighbours(lm, [candidate("blimpet", *folds)], placement="replace")
+    parts = check_neighbours(lm, [candidate("blimpet", fold) for fold in folds], placement="replace")
+    assert whole.contexts == sum(part.contexts for part in parts) == 3
+    assert whole.neighbours == sum(part.neighbours for part in parts)
+    weighted = sum(part.embedding * part.neighbours for part in parts) / whole.neighbours
+    assert abs(whole.embedding - weighted) < 1e-5
+
+
+def test_the_error_is_that_of_the_mean_and_never_zero(lm):
+    one, several = (occurrences_of("blimpet", most) for most in (1, 8))
+    good = embedding(lm, "fruit")
+    candidates = [candidate("blimpet", (good, one)), candidate("blimpet", (good, several))]
+    few, many = check_neighbours(lm, candidates, placement="replace")
+    assert few.neighbours < many.neighbours
+    assert few.error > many.error > 0
+
+
+def test_without_a_neighbour_to_mask_there_is_no_result(lm):
+    silent = candidate("blimpet", (embedding(lm, "fruit"), (Context("Blimpet!", 0, 7),)))
+    assert check_neighbours(lm, [silent], placement="replace") == [None]
+
+
+def test_listed_words_are_skipped_only_if_they_get_worse_for_sure(lm):
+    one = candidate("blimpet", (embedding(lm, "fruit"), occurrences_of("blimpet", 4)))
+    (listed,), (found,) = (MaskedCheck(lm, "append", None, listed).run([one]) for listed in (True, False))
+    assert listed.features is None
+    assert listed.threshold == pytest.approx(-2 * listed.error)
+    assert found.threshold == pytest.approx(-found.error)
+    assert found.features.errors == pytest.approx(found.gain / found.error)
+    assert found.features.context_share == 1.0
+    (replaced,) = MaskedCheck(lm, "replace", None, False).run([one])
+    assert (replaced.features, replaced.threshold) == (None, 0.0)  # the rule was fitted for append
+
+
+def test_mismatch_is_lower_for_what_the_model_knows_and_drops_where_an_embedding_helps(lm):
+    words = ["violin", "torvane"]
+    rows = np.stack([embedding(lm, "violin"), embedding(lm, "violin")])
+    known, unknown = MaskedCheck(lm, "append", None, False).mismatch(words, rows)
+    assert 0 <= known.mismatch < unknown.mismatch <= 1
+    assert unknown.drop > max(known.drop, 0.05)
+    assert len(known.answers) == 3
+
+
+def test_the_answers_shown_are_those_before_and_after(lm):
+    contexts = tuple(sentences_of("torvane", most=3).splitlines())
+    one = Candidate(
+        HoldOut("torvane", 3, contexts, ()), embedding(lm, "violin"), np.zeros((0, lm.dim)), 1.0, 3
+    )
+    (shown,) = MaskedCheck(lm, "append", None, False).show([one])
+    query = Query(shown.question, "torvane")
+    assert shown.before == tuple(lm.fill([query], top_k=5).words(0))
+    taught = Query(shown.question, "torvane", one.embedding, "append")
+    assert shown.after == tuple(lm.fill([taught], top_k=5).words(0))
+    assert shown.before != shown.after
+
+
+def result(gain, features=None, error=0.1, threshold=0.0):
+    return CheckResult(4, 9, -4.0, -4.0 + gain, error, threshold, features)
+
+
+FEATURES = Features(errors=0.0, mismatch_drop=0.2, sureness=-3.5, context_share=0.8)
+
+
+def test_without_features_the_verdict_follows_gain_and_error():
+    assert [result(gain).verdict for gain in (0.2, 0.05, -0.01)] == ["better", "unclear", "worse"]
+    verdicts = [result(gain, threshold=0.2).verdict for gain in (0.31, 0.25, 0.19)]
+    assert verdicts == ["better", "unclear", "worse"]
+
+
+def test_with_features_the_rule_decides():
+    found = [result(0.05, replace(FEATURES, mismatch_drop=one)) for one in (5.0, 0.2, -5.0)]
+    for one in found:
+        sure, doubtful = one.probability >= BETTER, one.probability >= WORSE
+        assert one.verdict == ("better" if sure else "unclear" if doubtful else "worse")
+    assert (found[0].verdict, found[-1].verdict) == ("better", "worse")
+
+
+def test_the_rule_cannot_overrule_held_out_contexts_that_contradict_it():
+    sure = replace(FEATURES, mismatch_drop=5.0)
+    allowed, against = result(-0.05, sure, threshold=-0.1), result(-0.15, sure, threshold=-0.1)
+    assert allowed.verdict == "better"  # in spite of a gain below zero
+    assert against.probability >= BETTER
+    assert against.verdict == "worse"
+
+
+def test_a_gain_is_not_enough_if_the_answers_stay_as_they_are():
+    unchanged = result(0.1, features=replace(FEATURES, errors=1.0, mismatch_drop=0.0, context_share=0.7))
+    assert unchanged.verdict == "worse"
+    assert result(0.1, replace(FEATURES, errors=1.0, context_share=0.7)).verdict == "unclear"
+
+
+def test_the_reason_gives_the_rule_with_its_numbers():
+    assert result(0.14).reason == "gain +0.14 ± 0.10"
+    assert result(0.14, threshold=0.22).reason == "gain +0.14 ± 0.10, below the +0.22 that it needs"
+    unchanged = result(0.14, FEATURES)
+    assert f"helps with probability {unchanged.probability:.2f}" in unchanged.reason
+
+
+def test_the_rule_grows_with_gain_and_mismatch_drop_and_falls_with_sureness():
+    plain = FEATURES
+    assert 0 < plain.probability < 1
+    assert replace(plain, errors=2.0).probability > plain.probability
+    assert replace(plain, mismatch_drop=0.5).probability > plain.probability
+    assert replace(plain, sureness=-1.0).probability < plain.probability
+    assert replace(plain, errors=1e9).probability == replace(plain, errors=50.0).probability < 1

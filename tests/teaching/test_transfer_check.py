@@ -1,0 +1,345 @@
+"""Teaching sentence-embedding models and causal LMs: the folders, the promises and the check."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
+
+from rarewords import LanguageModel, TeachSettings, WordEmbeddings, WordLearner, inject, teach
+from rarewords.corpus.corpus import Context
+from rarewords.injection.taught import taught_tokens
+from rarewords.learner.transfer import TransferLearner
+from rarewords.models import load_pretrained, model_kind
+from rarewords.queries import InputRow
+from rarewords.teaching.check import Candidate
+from rarewords.teaching.holdout import Fold, HoldOut
+from rarewords.teaching.transfer_check import (
+    CausalCheck,
+    EncoderCheck,
+    HeldOut,
+    scores_of_what_follows,
+    sentence_embeddings,
+)
+from tests.architectures import CAUSAL, real_text, sentence_transformer, small_causal, small_model
+from tests.cli.run import rarewords, refused
+from tests.errors import refused_with
+from tests.teaching.invented import occurrences_of, sentences_of
+
+WORDS = ["blimpet", "oldanka"]
+CONTEXTS = 6
+PLAIN = "The ship sailed out of the harbour at dawn."
+KEEP_ALL = TeachSettings(keep_all=True)
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "invented.txt"
+    path.write_text(sentences_of(*WORDS, most=CONTEXTS), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    return sentence_transformer(tmp_path_factory.mktemp("encoder") / "model")
+
+
+@pytest.fixture(scope="module")
+def taught_encoder(encoder, text, tmp_path_factory):
+    """The result of teaching the encoder, and its folder."""
+    result = teach(encoder, texts=text, words=WORDS, settings=KEEP_ALL, device="cpu")
+    folder = tmp_path_factory.mktemp("taught") / "model"
+    result.save_pretrained(folder)
+    return result, folder
+
+
+@pytest.fixture(scope="module")
+def causal(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("causal") / "model"
+    for part in small_causal("llama"):
+        part.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def taught_causal(causal, text, tmp_path_factory):
+    settings = TeachSettings(keep_all=True, placement="replace")
+    result = teach(causal, texts=text, words=WORDS, settings=settings, device="cpu")
+    folder = tmp_path_factory.mktemp("taught") / "model"
+    result.save_pretrained(folder)
+    return result, folder
+
+
+def loaded(folder):
+    return LanguageModel.from_pretrained(folder, device="cpu")
+
+
+def test_the_kind_of_a_model_is_seen_from_its_folder(encoder, causal, tmp_path):
+    assert [model_kind(name) for name in ("default", encoder, causal)] == ["masked", "encoder", "causal"]
+    AutoModel.from_pretrained(encoder).save_pretrained(tmp_path / "bare")
+    assert model_kind(tmp_path / "bare") == "encoder"
+    (tmp_path / "bare" / "modules.json").write_text("{}", "utf-8")
+    with refused_with("model-folder"):
+        load_pretrained(tmp_path / "bare")
+
+
+def test_only_a_masked_lm_answers(encoder, causal):
+    for model in (encoder, causal):
+        refused("model-kind", "ask", "--model", model, "a _ .")
+
+
+def test_an_encoder_is_taught_listed_words_only(encoder, text, tmp_path):
+    for more in ((), ("--dry-run",)):
+        refused("model-kind", "-q", "teach", text, "--model", encoder, "--out", tmp_path / "taught", *more)
+    refused("model-kind", "-q", "scan", text, "--model", encoder)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_taught_encoder_keeps_its_modules(encoder, taught_encoder):
+    _, folder = taught_encoder
+    files = {path.relative_to(encoder) for path in encoder.rglob("*")}
+    new = {path.relative_to(folder) for path in folder.rglob("*")}
+    assert new - files == {path for path in new if path.name in ("README.md", "teaching.json")}
+    assert files <= new
+    for name in ("modules.json", "1_Pooling/config.json", "sentence_bert_config.json"):
+        assert (folder / name).read_bytes() == (encoder / name).read_bytes()
+
+
+def test_a_taught_encoder_embeds_other_text_as_before_to_the_last_bit(encoder, taught_encoder):
+    states = []
+    for folder in (encoder, taught_encoder[1]):
+        tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
+        with torch.no_grad():
+            states.append(model(**tokenizer(PLAIN, return_tensors="pt")).last_hidden_state)
+    assert torch.equal(*states)
+
+
+def test_the_reader_model_may_treat_capitals_in_another_way(encoder, causal, tmp_path):
+    for architecture in ("bert", "roberta"):
+        for part in small_model(architecture):
+            part.save_pretrained(tmp_path / architecture)
+    (tmp_path / "text.txt").write_text(f"{real_text()[:200_000]}\nBlimpet is sour.\nA ripe blimpet fell.\n")
+    given = {"texts": tmp_path / "text.txt", "words": ["blimpet"], "settings": KEEP_ALL, "device": "cpu"}
+    for model, reader_model in ((encoder, "roberta"), (causal, "bert")):
+        result = teach(model, reader_model=tmp_path / reader_model, **given)
+        assert [one.word for one in result.taught] == ["blimpet"]
+        assert result.learner.startswith("no fitted matrix: the text has 0 words to fit one on")
+
+
+def test_a_reader_model_must_be_a_masked_lm(encoder, causal, text):
+    with refused_with("model-kind"):
+        teach(causal, texts=text, words=WORDS, reader_model=encoder, device="cpu")
+
+
+def test_a_taught_encoder_puts_words_near_their_kind(encoder, taught_encoder):
+    kinds = ["fruit", "boat", "law", "music"]
+    near = []
+    for lm in (loaded(encoder), taught_encoder[0].language_model):
+        readings = [InputRow(tuple(lm.tokenizer(word)["input_ids"])) for word in [*WORDS, *kinds]]
+        embedded = sentence_embeddings(lm, readings)
+        near.append((embedded[:2] @ embedded[2:].T).argmax(dim=1).tolist())
+    assert near[1] == [0, 1] != near[0]
+
+
+def test_sentence_transformers_loads_the_folder(encoder, taught_encoder):
+    # Imported here: it takes seconds, which the other tests need not spend.
+    from sentence_transformers import SentenceTransformer
+
+    old, new = (SentenceTransformer(str(one)) for one in (encoder, taught_encoder[1]))
+    assert np.array_equal(old.encode(PLAIN), new.encode(PLAIN))
+    assert not np.array_equal(old.encode("a blimpet"), new.encode("a blimpet"))
+
+
+@pytest.mark.parametrize("mode", ["mean", "cls"])
+def test_sentence_embeddings_are_those_of_sentence_transformers(mode, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    folder = sentence_transformer(tmp_path / mode)
+    pooling = {"word_embedding_dimension": 384, f"pooling_mode_{_POOLING[mode]}": True}
+    pooling.setdefault("pooling_mode_mean_tokens", False)
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling), "utf-8")
+    lm = loaded(folder)
+    assert lm.pooling == mode
+    found = sentence_embeddings(lm, [InputRow(tuple(lm.tokenizer(PLAIN)["input_ids"]))])
+    expected = SentenceTransformer(str(folder), device="cpu").encode(PLAIN)
+    np.testing.assert_allclose(found[0].numpy(), expected, atol=1e-5)
+
+
+_POOLING = {"mean": "mean_tokens", "cls": "cls_token"}
+
+
+def test_the_report_says_what_was_measured(taught_encoder, taught_causal):
+    encoder, causal = taught_encoder[0], taught_causal[0]
+    assert (encoder.as_json()["kind"], causal.as_json()["kind"]) == ("encoder", "causal")
+    assert encoder.measure.endswith("in cosines")
+    assert causal.measure == "the mean log-probability of the tokens that follow the word"
+    assert 'SentenceTransformer("THIS_FOLDER")' in encoder.card()
+    assert "answers to the question" not in encoder.card()  # it was asked none
+    assert "AutoModelForCausalLM" in causal.card()
+
+
+def test_affected_names_the_documents_with_a_taught_word(taught_encoder, tmp_path):
+    _, folder = taught_encoder
+    (tmp_path / "a.txt").write_text(f"{PLAIN}\nTwo Blimpet and an oldanka.\nblimpets\n", "utf-8")
+    records = [{"name": "x1", "body": "An\noldanka"}, {"name": "x2", "body": PLAIN}]
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), "utf-8")
+    done = rarewords("affected", "--model", folder, tmp_path / "a.txt")
+    assert done.stdout == f"{tmp_path / 'a.txt'}:2\tblimpet, oldanka\n"
+    options = ("--field", "body", "--id", "name")
+    done = rarewords("affected", "--model", folder, tmp_path / "b.jsonl", *options)
+    assert done.stdout == "x1\toldanka\n"
+    refused("word", "affected", "--model", tmp_path, tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("architecture", CAUSAL)
+def test_a_causal_lm_reads_a_new_word_and_does_not_say_it(architecture, tied, tmp_path):
+    old, tokenizer = small_causal(architecture, tied=tied)
+    model, size = small_causal(architecture, tied=tied)[0], len(tokenizer)
+    matrix = np.random.default_rng(0).normal(size=(2, 32)).astype(np.float32)
+    ids = inject(model, tokenizer, WordEmbeddings(WORDS, matrix)).ids
+    for part in (model, tokenizer):
+        part.save_pretrained(tmp_path)
+    new, tokenizer = AutoModelForCausalLM.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
+    text = tokenizer(PLAIN, return_tensors="pt")
+    with torch.no_grad():
+        assert torch.equal(new(**text).logits[..., :size], old(**text).logits)
+        if not tied:
+            assert new(**text).logits.softmax(dim=-1)[..., size:].max() < 1e-3
+    assert tokenizer("a blimpet.")["input_ids"][1] == ids["blimpet"]
+    assert np.allclose(new.get_input_embeddings().weight[list(ids.values())].detach(), matrix)
+    assert new.generation_config.suppress_tokens == sorted(ids.values())
+    with torch.no_grad():  # however probable the words are
+        new.get_output_embeddings().weight[size:] *= 100
+    said = new.generate(**text, max_new_tokens=8, do_sample=True, eos_token_id=None)
+    assert not set(said[0].tolist()) & set(ids.values())
+
+
+def test_a_causal_lm_may_say_the_words_if_asked():
+    model, tokenizer = small_causal("llama")
+    inject(model, tokenizer, WordEmbeddings(["blimpet"], np.ones((1, 32), np.float32)), allow_prediction=True)
+    assert model.generation_config.suppress_tokens is None
+
+
+def test_a_causal_lm_is_taught_whole(taught_causal, causal, lm):
+    result, folder = taught_causal
+    assert [one.word for one in result.words] == WORDS
+    assert all(one.check.contexts > 1 for one in result.words)
+    new, old = loaded(folder), loaded(causal)
+    assert len(new.subwords("blimpet")) == 1
+    target = TransferLearner.fit(WordLearner(lm), old).target
+    row = new.embeddings[new.subwords("blimpet")[0]]
+    assert float((row - target.mean).norm()) == pytest.approx(target.spread, rel=1e-4)
+
+
+def test_the_continuation_that_is_shown_is_what_the_model_generates(taught_causal):
+    result, folder = taught_causal
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    text = tokenizer("A blimpet is a", return_tensors="pt")
+    said = model.generate(**text, max_new_tokens=6, do_sample=False, suppress_tokens=None, eos_token_id=None)
+    continued = tokenizer.decode(said[0, text.input_ids.shape[1] :], skip_special_tokens=True).strip()
+    (one,) = [word for word in result.words if word.word == "blimpet"]
+    assert one.after == (continued,)
+
+
+def test_a_causal_lm_is_taught_a_word_that_occurs_once(causal):
+    result = teach(causal, texts=[sentences_of("blimpet", most=1)], words=["blimpet"], device="cpu")
+    assert result.verdicts == {"not checked": 1}
+    assert [one.word for one in result.taught] == ["blimpet"]
+
+
+def test_the_log_probability_of_what_follows_is_that_of_the_model(causal):
+    lm = loaded(causal)
+    ids = lm.tokenizer(PLAIN)["input_ids"]
+    ((found,),) = scores_of_what_follows(lm, [HeldOut(0, (InputRow(tuple(ids)),), following=3)])
+    with torch.no_grad():
+        scores = lm.model(torch.tensor([ids])).logits[0].log_softmax(dim=-1)
+    wanted = np.mean([float(scores[at - 1, ids[at]]) for at in range(len(ids) - 3, len(ids))])
+    assert found == pytest.approx(wanted, abs=1e-5)
+
+
+def candidate(word, embedding, held_out=None):
+    held_out = held_out or occurrences_of(word)
+    return Candidate(
+        HoldOut(word, len(held_out), (), (Fold((), held_out),)), embedding, embedding[None], 1.0, 1
+    )
+
+
+def test_the_check_prefers_the_true_meaning(encoder, lm):
+    target = loaded(encoder)
+    meanings = {"blimpet": "lemon", "oldanka": "boat", "thassel": "parliament"}
+    candidates = [
+        candidate(word, target.embeddings[target.whole_words[meaning]].numpy())
+        for word, meaning in meanings.items()
+    ]
+    checked = EncoderCheck(target, lm, listed=False).run(candidates)
+    assert [one.gain > 0 for one in checked] == [True, True, False]
+    assert [one.verdict for one in checked[1:]] == ["better", "worse"]
+    assert {one.placement for one in checked} == {"replace"}
+
+
+def test_marks_of_patterns_in_the_text_itself_do_no_harm(encoder, lm):
+    target = loaded(encoder)
+    embedding = target.embeddings[target.whole_words["lemon"]].numpy()
+    marked = [
+        "The mark <W> stands before a ripe blimpet _ on the tree.",
+        "The [MASK] of a ripe blimpet is sour.",
+    ]
+    held_out = tuple(Context(line, line.index("blimpet"), line.index("blimpet") + 7) for line in marked)
+    given = candidate("blimpet", embedding, (*occurrences_of("blimpet", 3), *held_out))
+    (found,) = EncoderCheck(target, lm, listed=False).run([given])
+    assert found.contexts == 4  # a reader model cannot be asked about the last
+
+
+def test_a_word_that_an_encoder_understands_needs_a_larger_gain_unless_you_list_it(encoder, lm):
+    target = loaded(encoder)
+    lines = sentences_of("oldanka").replace("Oldanka", "ship").replace("oldanka", "ship").splitlines()
+    starts = [line.index("ship") for line in lines]
+    held_out = tuple(Context(line, at, at + 4) for line, at in zip(lines, starts, strict=True))
+    embedding = target.embeddings[target.whole_words["boat"]].numpy()
+    candidates = [candidate("ship", embedding, held_out), candidate("oldanka", embedding)]
+    known, unknown = EncoderCheck(target, lm, listed=False).run(candidates)
+    assert known.verdict == "worse"
+    assert known.threshold > 2 * unknown.threshold
+    assert unknown.verdict == "better"
+    for one in EncoderCheck(target, lm, listed=True).run(candidates):
+        assert one.threshold == pytest.approx(-2 * one.error, abs=2e-6)
+
+
+def test_a_causal_lm_reads_each_word_in_the_placement_that_gains_most(causal):
+    target = loaded(causal)
+    embeddings = np.random.default_rng(0).normal(size=(12, 32)).astype(np.float32)
+    candidates = [candidate("blimpet", embedding) for embedding in embeddings]
+    either, replaced = (
+        CausalCheck(target, placement, listed=False).run(candidates) for placement in ("append", "replace")
+    )
+    assert {one.placement for one in either} == {"append", "replace"}
+    assert {one.placement for one in replaced} == {"replace"}
+    for one, other in zip(either, replaced, strict=True):
+        if one.placement == "replace":
+            assert one.embedding == other.embedding
+        else:
+            assert one.embedding > other.embedding
+
+
+def test_both_placements_go_into_one_folder(causal, text, tmp_path, monkeypatch):
+    run = CausalCheck.run
+
+    def mixed(self, candidates):
+        placed = zip(run(self, candidates), ("replace", "append"), strict=True)
+        return [replace(one, placement=placement) for one, placement in placed]
+
+    monkeypatch.setattr(CausalCheck, "run", mixed)
+    result = teach(causal, texts=text, words=WORDS, settings=KEEP_ALL, device="cpu")
+    result.save_pretrained(tmp_path / "mixed")
+    old, new = loaded(causal), loaded(tmp_path / "mixed")
+    assert len(new.subwords("blimpet")) == 1
+    assert (
+        len(new.subwords("oldanka")) == len(old.subwords("oldanka")) + len(old.tokens.behind_a_word("/")) + 1
+    )
+    forms = {*WORDS, *(word.capitalize() for word in WORDS)}  # this tokenizer keeps capitals
+    assert taught_tokens(new.model, new.tokenizer).keys() == forms
+    done = rarewords("affected", "--model", tmp_path / "mixed", text)
+    assert len(done.stdout.splitlines()) == 2 * CONTEXTS
