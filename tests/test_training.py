@@ -13,20 +13,21 @@ from transformers import (
     DataCollatorForLanguageModeling,
 )
 
-from rarewords import WordEmbeddings, inject_folder
+from rarewords import WordEmbeddings
+from rarewords.injection.inject import inject_folder
 
 INVENTED = Path(__file__).parent / "data" / "invented"
 STEPS = 4
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["both", "replace"])
+@pytest.fixture(scope="module", params=["append", "replace"])
 def folder(request, lm, tmp_path_factory):
     """The bundled model with the invented words, each with the embedding of a word of its kind."""
     lines = [line.split("\t") for line in (INVENTED / "words.tsv").read_text("utf-8").splitlines()]
     kinds = {line[0]: line[2].split()[0] for line in lines if line[0][:1] != "#"}
     rows = np.stack([lm.embeddings[lm.whole_words[kind]].numpy() for kind in kinds.values()])
     path = tmp_path_factory.mktemp("taught") / "model"
-    inject_folder("default", WordEmbeddings(list(kinds), rows), path, slash=request.param)
+    inject_folder("default", WordEmbeddings(list(kinds), rows), path, placement=request.param)
     return path
 
 
