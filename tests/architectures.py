@@ -12,6 +12,7 @@ import torch
 import transformers as hf
 from tokenizers import (
     AddedToken,
+    Regex,
     Tokenizer,
     decoders,
     models,
@@ -84,7 +85,8 @@ def wordpiece():
     return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, mask_token="[MASK]", **INPUTS, **names)
 
 
-def byte_bpe(*, ends: bool = True):
+def byte_bpe(*, ends: bool = True, glued: bool = False):
+    """Byte-level BPE; ``glued``: a sign belongs to the word behind it, ``(kumquat``, as in Llama 3."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -96,11 +98,27 @@ def byte_bpe(*, ends: bool = True):
             vocab_size=VOCABULARY, special_tokens=special, initial_alphabet=alphabet, show_progress=False
         ),
     )
+    if glued:
+        cut = Regex(r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+(?!\S)|\s+")
+        own = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(cut, "isolated"), own])
     if ends:
         tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     names = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "<s>", "sep_token": "</s>"}
     mask = AddedToken("<mask>", lstrip=True, special=True)
     return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, mask_token=mask, **INPUTS, **names)
+
+
+def whole_text_bpe():
+    """BPE of a whole text at once, as in Llama 2: the space is a letter like any other."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    trainer = trainers.BpeTrainer(vocab_size=VOCABULARY, special_tokens=["<unk>"], show_progress=False)
+    tokenizer.train_from_iterator((line[:80] for line in _training_lines()[:300]), trainer)
+    return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", **INPUTS)
 
 
 def unigram():

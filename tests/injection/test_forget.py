@@ -48,7 +48,7 @@ def test_what_a_causal_model_may_not_say_follows_the_words_that_are_left(tmp_pat
     save_folder(model, tokenizer, tmp_path / "all", base=None, card="# taught")
     assert forget(tmp_path / "all", ["kumquat"], tmp_path / "left") == WORDS[1:]
     left, own = load_pretrained(tmp_path / "left")
-    assert left.generation_config.suppress_tokens == [size] == [taught_tokens(left, own)["salsify"]]
+    assert left.generation_config.suppress_tokens == taught_tokens(left, own)["salsify"] == [size, size + 1]
     forget_everything(left, own)
     assert left.generation_config.suppress_tokens is None
 
@@ -70,7 +70,10 @@ def _taught_small(folder, *, placement):
     words = ["kumquat", "Kumquat", "salsify", "Salsify"]
     inject(model, tokenizer, embeddings_for(words, LanguageModel(model, tokenizer).dim), placement=placement)
     first, second = (
-        {"learner": "none", "words": [{"word": word, "count": 1, "verdict": "better"}]}
+        {
+            "learner": "none",
+            "words": [{"word": word, "count": 1, "verdict": "better", "forms": [word.title()]}],
+        }
         for word in ("kumquat", "salsify")
     )
     report = {**second, "earlier": [first]}

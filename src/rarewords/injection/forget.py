@@ -3,7 +3,7 @@
 A document without any of these words gets the same tokens as before, so that its embedding stays as it is.
 """
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice, repeat
 from pathlib import Path
@@ -18,11 +18,18 @@ from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
 from rarewords.injection.card import model_card
 from rarewords.injection.inject import inject, require_output, save_folder
-from rarewords.injection.rules import words_with_rules
 from rarewords.injection.taught import forget_everything, taught_tokens, unsaid_tokens
+from rarewords.injection.vocabulary import (
+    appended_tokens,
+    entries_of,
+    has_rules,
+    normalized,
+    own_normalizer,
+    ruled_words,
+)
 from rarewords.model_folder import REPORT, read_report
 from rarewords.models import load_pretrained, load_tokenizer, model_kind
-from rarewords.tokens import Placement, with_capital
+from rarewords.tokens import Placement
 
 K = TypeVar("K")
 _TEXTS_AT_ONCE = 1024
@@ -30,18 +37,22 @@ _TEXTS_AT_ONCE = 1024
 
 @dataclass(frozen=True)
 class TaughtWord:
-    """A word of a taught folder; of a word that was injected only the word itself is known."""
+    """A word of a taught folder; of a word that was injected only the word itself is known.
+
+    :param forms: other forms of it that have entries of their own.
+    """
 
     word: str
     count: int
     verdict: str
     learner: str
+    forms: tuple[str, ...] = ()
 
 
 def taught_words(folder: str | Path) -> list[TaughtWord]:
     """The words that a folder was taught, in the order they were taught."""
-    known = _reported(read_report(folder))
-    words = _words_of(taught_tokens(*load_pretrained(folder)), known).values()
+    known, (model, tokenizer) = _reported(read_report(folder)), load_pretrained(folder)
+    words = _owners(taught_tokens(model, tokenizer), tokenizer, known).values()
     return [known.get(word, TaughtWord(word, 0, "not checked", "unknown")) for word in dict.fromkeys(words)]
 
 
@@ -55,29 +66,29 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
     require_output(out, folder)
     kind = model_kind(folder)
     model, tokenizer = load_pretrained(folder)
-    tokens, beside = taught_tokens(model, tokenizer), words_with_rules(tokenizer)
-    for word in words:
-        if word not in tokens:
-            raise InputError(
-                f"{folder} was not taught {word!r}; `rarewords words {folder}` lists its words", code="word"
-            )
-    report = read_report(folder)
-    gone = {form for form, word in _words_of(tokens, _reported(report)).items() if {form, word} & {*words}}
-    left = {word: token for word, token in tokens.items() if word not in gone}
-    kept = [layer[list(left.values())].clone() for layer in _layers(model)]
-    embeddings = WordEmbeddings(left, kept[0].float().cpu().numpy())
-    unsaid = unsaid_tokens(model)
+    tokens, report = taught_tokens(model, tokenizer), read_report(folder)
+    owners = _owners(tokens, tokenizer, _reported(report))
+    if unknown := [word for word in words if word not in {*tokens, *owners.values()}]:
+        problem = f"{folder} was not taught {unknown[0]!r}; `rarewords words {folder}` lists its words"
+        raise InputError(problem, code="word")
+    left = {form: ids for form, ids in tokens.items() if {form, owners[form]}.isdisjoint(words)}
+    rows = [token for ids in left.values() for token in ids]
+    kept = [layer[rows].clone() for layer in _layers(model)]
+    firsts = [ids[0] for ids in left.values()]
+    embeddings = WordEmbeddings(left, model.get_input_embeddings().weight[firsts].float().cpu().numpy())
+    appended, unsaid, ruled = appended_tokens(tokenizer), unsaid_tokens(model), ruled_words(tokenizer)
     ways: dict[str, tuple[Placement, bool]] = {
-        word: ("append" if word in beside else "replace", token not in unsaid) for word, token in left.items()
+        form: ("append" if ids[0] in appended else "replace", ids[0] not in unsaid)
+        for form, ids in left.items()
     }
     forget_everything(model, tokenizer)
-    now: list[int] = []
     for (placement, said), same in groupby(left, key=ways.__getitem__):
-        now += inject(
-            model, tokenizer, embeddings.subset(same), allow_prediction=said, placement=placement
-        ).ids.values()
-    for layer, rows in zip(_layers(model), kept, strict=True):
-        layer[now] = rows
+        given = embeddings.subset(same)
+        inject(model, tokenizer, given, allow_prediction=said, placement=placement, whole=ruled)
+    now = [token for ids in taught_tokens(model, tokenizer).values() for token in ids]
+    for layer, old in zip(_layers(model), kept, strict=True):
+        layer[now] = old
+    gone = {*words, *(owners[form] for form in tokens.keys() - left.keys() if form == owners[form])}
     for one in (report, *report.get("earlier", ())) if report else ():
         one["words"] = [word for word in one.get("words", ()) if word["word"] not in gone]
     card = model_card(
@@ -88,7 +99,7 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
         folder=folder,
     )
     save_folder(model, tokenizer, out, base=folder, card=card, report=report)
-    return list(left)
+    return list(dict.fromkeys(owners[form] for form in left))
 
 
 def _layers(model: Any) -> list[torch.Tensor]:
@@ -98,15 +109,18 @@ def _layers(model: Any) -> list[torch.Tensor]:
     return [model.get_input_embeddings().weight, *(layer for layer in outputs if layer is not None)]
 
 
-def _words_of(tokens: Iterable[str], known: Container[str]) -> dict[str, str]:
-    """The word of each token; a cased model got ``Kumquat`` along with ``kumquat``."""
-    capitals = {with_capital(word): word for word in tokens if word in known}
-    return {form: form if form in known else capitals.get(form, form) for form in tokens}
+def _owners(forms: Iterable[str], tokenizer: Any, known: Mapping[str, TaughtWord]) -> dict[str, str]:
+    """The word of each added form: of ``Kumquat`` and ``kumquats`` it is ``kumquat``."""
+    own = own_normalizer(tokenizer)
+    words = {normalized(own, form): one.word for one in known.values() for form in (*one.forms, one.word)}
+    return {form: words.get(form, form) for form in forms}
 
 
 def _reported(report: dict[str, Any]) -> dict[str, TaughtWord]:
     return {
-        word["word"]: TaughtWord(word["word"], word["count"], word["verdict"], one["learner"])
+        word["word"]: TaughtWord(
+            word["word"], word["count"], word["verdict"], one["learner"], tuple(word.get("forms", ()))
+        )
         for one in (*report.get("earlier", ()), report)
         for word in one.get("words", ())
     }
@@ -122,9 +136,13 @@ def affected(model: str | Path, texts: Iterable[tuple[K, str]]) -> Iterator[tupl
     if not report:
         raise InputError(f"{model} has no {REPORT}; give a folder made by rarewords teach", code="word")
     known, tokenizer = _reported(report), load_tokenizer(model)
-    added = tokenizer.get_added_vocab() | words_with_rules(tokenizer)
-    words = {added[form]: word for form, word in _words_of(added, known).items() if word in known}
-    if missing := known.keys() - set(words.values()):
+    forms = {form: one.word for one in known.values() for form in (one.word, *one.forms)}
+    found = entries_of(tokenizer, forms)
+    words = {token: forms[form] for form, ids in found.items() for token in ids}
+    missing = known.keys() - set(words.values())
+    if not has_rules(tokenizer):
+        missing |= ruled_words(tokenizer)
+    if missing:
         raise InputError(
             f"the tokenizer of {model} does not match its {REPORT}: {min(missing)!r} is no token; "
             "restore tokenizer.json and tokenizer_config.json, or teach the model again",
@@ -134,9 +152,9 @@ def affected(model: str | Path, texts: Iterable[tuple[K, str]]) -> Iterator[tupl
     while batch := list(islice(left, _TEXTS_AT_ONCE)):
         encoded = tokenizer([text for _, text in batch], add_special_tokens=False, verbose=False)
         for (key, _), ids in zip(batch, encoded["input_ids"], strict=True):
-            found = tuple(dict.fromkeys(words[token] for token in ids if token in words))
-            if found:
-                yield key, found
+            own = tuple(dict.fromkeys(words[token] for token in ids if token in words))
+            if own:
+                yield key, own
 
 
 class Document(NamedTuple):

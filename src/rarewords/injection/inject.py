@@ -1,33 +1,36 @@
 """Put word embeddings into a model, so that plain ``transformers`` uses them.
 
-Each word gets one added token, in place of its subwords or behind them, and its embedding becomes the
-token's row of the input embeddings. Everything else stays as it was: other text, longer words included,
+Each word becomes an entry of the vocabulary (:mod:`.vocabulary`), in place of its subwords or behind them, and
+its embedding becomes the entry's row of the input embeddings. Everything else stays as it was: other text
 tokenizes the same, existing rows keep their values, and the model does not predict a new word unless asked
 to, because its output bias is far below that of the known words.
 """
 
 import copy
+import hashlib
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from tokenizers import AddedToken
 
 from rarewords._internal.files import require_folder, whole_folder
 from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
 from rarewords.injection.card import model_card
-from rarewords.injection.rules import (
+from rarewords.injection.forms import begin_other_words
+from rarewords.injection.vocabulary import (
+    add_entries,
+    added_words,
+    appended_tokens,
+    cuts_words,
+    entries_of,
     normalized,
     own_normalizer,
-    save_tokenizer,
-    set_rules,
-    token_name,
-    words_with_rules,
 )
 from rarewords.model_folder import REPORT, is_sentence_transformer, transformer_folder
 from rarewords.models import load_pretrained, model_folder, model_kind, shown_name
@@ -37,7 +40,7 @@ from rarewords.tokens import Placement, Tokens
 # hundred answers, and little enough for training to go on from there.
 _BELOW = 20.0
 _TRIED = 64  # tokens of a text that shows which words a causal LM does not say
-# A word must be one token in each of these surroundings.
+# A word must get its entry in each of these surroundings.
 _SURROUNDINGS = ("{}", "a {} .", '"{}"', "({}),")
 # Files of a sentence-transformers folder that hold the model without its new words.
 _OLD_WEIGHTS = ("pytorch_model*", "model*.safetensors*", "*.h5", "*.msgpack", "*.ot", "onnx", "openvino")
@@ -47,7 +50,7 @@ _OLD_WEIGHTS = ("pytorch_model*", "model*.safetensors*", "*.h5", "*.msgpack", "*
 class Injection:
     """What an injection did.
 
-    :param ids: the token id of each injected word.
+    :param ids: the token id of each injected word in running text.
     :param skipped: words left alone because the vocabulary has them as one token or they were taught before.
     """
 
@@ -62,14 +65,17 @@ def inject(
     *,
     allow_prediction: bool = False,
     placement: Placement = "replace",
+    whole: Collection[str] | None = None,
 ) -> Injection:
-    """Put embeddings into a Hugging Face masked LM and its tokenizer, both changed in place.
+    """Put embeddings into a Hugging Face model and its tokenizer, both changed in place.
 
     Everything is checked first; on an error neither is changed. Words that have a token already are skipped.
 
     :param allow_prediction: let the model answer with the new words.
-    :param placement: keep each word's subwords and put its token behind them, ``ku ##m ##qua ##t /
-        <kumquat>``, instead of turning the word into one token.
+    :param placement: ``replace`` turns each word into one token; ``append`` keeps its subwords and puts the
+        token behind them, ``ku ##m ##qua ##t / kumquat``.
+    :param whole: words that must not become the start of longer words; by default those that begin unrelated
+        English words.
     """
     words = embeddings.words
     if not words:
@@ -85,18 +91,33 @@ def inject(
         raise InputError(reason, code="word")
     require_injectable(model, allow_prediction=allow_prediction)
 
-    tokens = _add_tokens(tokenizer, new, placement)
-    if not hasattr(model.config, "rarewords_first_token"):  # for `rarewords forget`
-        model.config.rarewords_first_token = min(tokens)
-        model.config.rarewords_rows = len(model.get_input_embeddings().weight)
-    if len(tokenizer) > len(model.get_input_embeddings().weight):
-        model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
-    weight = model.get_input_embeddings().weight
-    rows = torch.from_numpy(embeddings.subset(new).matrix)
-    weight.data[tokens] = rows.to(weight)
-    _set_outputs(model, rows, tokens, allow_prediction)
-    skipped = tuple(word for word in words if word in held)
-    return Injection(dict(zip(new, tokens, strict=True)), skipped)
+    entries = add_entries(tokenizer, new, placement, begin_other_words(new) if whole is None else whole)
+    size = len(model.get_input_embeddings().weight)
+    first = getattr(model.config, "rarewords_first_token", min(ids[0] for ids in entries.values()))
+    rows, last = getattr(model.config, "rarewords_rows", size), max(ids[-1] for ids in entries.values())
+    if last >= size:
+        model.resize_token_embeddings(last + 1, mean_resizing=False)
+    weight, tokens = model.get_input_embeddings().weight, [token for ids in entries.values() for token in ids]
+    owners = [word for word, ids in entries.items() for _ in ids]
+    embedded = torch.from_numpy(np.stack([embeddings[word] for word in owners]))
+    weight.data[tokens] = embedded.to(weight)
+    _set_outputs(model, embedded, tokens, allow_prediction)
+    sign(model, tokenizer, first, rows)
+    return Injection(
+        {word: ids[0] for word, ids in entries.items()}, tuple(word for word in words if word in held)
+    )
+
+
+def sign(model: Any, tokenizer: Any, first: int, rows: int) -> None:
+    """Note in the config which tokens were added, so that they can be told apart and taken back."""
+    model.config.rarewords_first_token, model.config.rarewords_rows = first, rows
+    model.config.rarewords_digest = digest(tokenizer, first, rows)
+
+
+def digest(tokenizer: Any, first: int, rows: int) -> str:
+    """Sixteen hexadecimal digits of the added words, their tokens, and the number of rows before them."""
+    words = json.dumps([first, rows, added_words(tokenizer, first)])
+    return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
 def inject_folder(
@@ -172,7 +193,7 @@ def save_folder(
             shutil.copytree(base, folder, ignore=left_out, dirs_exist_ok=True)
             inner = folder / transformer_folder(base).relative_to(base)
         model.save_pretrained(inner)
-        save_tokenizer(tokenizer, inner)
+        tokenizer.save_pretrained(inner)
         (folder / "README.md").write_text(card, "utf-8")
         if report:
             text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
@@ -188,13 +209,14 @@ def require_output(out: str | Path, base: Path | None) -> None:
 
 def _held(tokenizer: Any, words: Sequence[str], placement: Placement) -> set[str]:
     """The words that have a token already, of the vocabulary or taught."""
-    tokens, normalizer = Tokens(tokenizer), own_normalizer(tokenizer)
-    taught = {normalized(normalizer, word) for word in words_with_rules(tokenizer)}
-    held = {word for word in words if normalized(normalizer, word) in taught}
-    if placement == "replace":
-        subwords = zip(words, tokens.subwords_of(words), strict=True)
-        held |= {word for word, own in subwords if len(own) == 1 and not tokens.has_unknown(own)}
-    return held
+    if placement == "append":
+        return {
+            word for word, ids in entries_of(tokenizer, words).items() if ids[0] in appended_tokens(tokenizer)
+        }
+    tokens = Tokens(tokenizer)
+    subwords = zip(words, tokens.subwords_of(words), strict=True)
+    held = {word for word, own in subwords if len(own) == 1 and not tokens.has_unknown(own)}
+    return held | entries_of(tokenizer, [word for word in words if word not in held]).keys()
 
 
 def _unfit(tokenizer: Any, words: Sequence[str], placement: Placement) -> dict[str, str]:
@@ -203,15 +225,15 @@ def _unfit(tokenizer: Any, words: Sequence[str], placement: Placement) -> dict[s
     if found or not words:
         return found  # of two words that the tokenizer cannot tell apart either may win the trial
     trial = copy.deepcopy(tokenizer)
-    ids = _add_tokens(trial, words, placement)
-    backend = trial.backend_tokenizer
+    add_entries(trial, words, placement)
+    entries, backend = entries_of(trial, words), trial.backend_tokenizer
     backend.no_truncation()
     backend.no_padding()
     for surroundings in _SURROUNDINGS:
         texts = [surroundings.format(word) for word in words]
         encoded = backend.encode_batch_fast(texts, add_special_tokens=False)
-        for word, token, text, one in zip(words, ids, texts, encoded, strict=True):
-            if one.ids.count(token) != 1 and word not in found:
+        for word, text, one in zip(words, texts, encoded, strict=True):
+            if word not in found and sum(token in entries.get(word, ()) for token in one.ids) != 1:
                 found[word] = (
                     f"the model's tokenizer cannot hold {word!r} as one token (tried in {text!r}); "
                     "leave it out or spell it without unusual characters"
@@ -220,11 +242,11 @@ def _unfit(tokenizer: Any, words: Sequence[str], placement: Placement) -> dict[s
 
 
 def _unclear(tokenizer: Any, words: Sequence[str], placement: Placement) -> dict[str, str]:
-    """Texts that are no words, the same word as an earlier one, or words whose token has another use."""
-    normalizer = own_normalizer(tokenizer)
-    seen = {normalized(normalizer, word): word for word in words_with_rules(tokenizer)}
+    """Texts that are no words, the same word as an earlier one, or words that cannot be appended."""
+    normalizer, cut = own_normalizer(tokenizer), cuts_words(tokenizer)
+    seen: dict[str, str] = {}
     found: dict[str, str] = {}
-    for word, name in zip(words, _names(words, placement), strict=True):
+    for word in words:
         form = normalized(normalizer, word)
         if word != word.strip():
             found[word] = f"{word!r} begins or ends with white space; remove it"
@@ -234,32 +256,12 @@ def _unclear(tokenizer: Any, words: Sequence[str], placement: Placement) -> dict
             found[word] = f"the model's tokenizer reads {word!r} as nothing at all; leave it out"
         elif form in seen:
             found[word] = f"{seen[form]!r} and {word!r} are the same word to this model's tokenizer; keep one"
-        elif tokenizer.backend_tokenizer.token_to_id(name) is not None:
-            # Added again, it keeps its id, and the word's embedding would overwrite its row.
+        elif placement == "append" and not cut:
             found[word] = (
-                f"the model's tokenizer has a token {name!r} already, for other text than the word "
-                f"{word!r}; {'leave it out' if placement == 'append' else 'use the placement append'}"
+                f"the model's tokenizer does not cut text into words; use the placement replace for {word!r}"
             )
         seen.setdefault(form, word)
     return found
-
-
-def _names(words: Sequence[str], placement: Placement) -> list[str]:
-    return [token_name(word) if placement == "append" else word for word in words]
-
-
-def _add_tokens(tokenizer: Any, words: Sequence[str], placement: Placement) -> list[int]:
-    names = _names(words, placement)
-    if placement == "append":
-        set_rules(tokenizer, [*words_with_rules(tokenizer), *words])
-        tokens = [AddedToken(name, single_word=False, normalized=True) for name in names]
-    else:
-        # If a space belongs to the word after it (Ġ, ▁), the new token must include that space.
-        marked = tokenizer.backend_tokenizer.encode("a a", add_special_tokens=False).tokens
-        takes_space = len(marked) > 1 and marked[-1] != "a"
-        tokens = [AddedToken(name, single_word=True, normalized=True, lstrip=takes_space) for name in names]
-    tokenizer.add_tokens(tokens)
-    return [int(token) for token in tokenizer.convert_tokens_to_ids(names)]
 
 
 @torch.no_grad()

@@ -1,0 +1,77 @@
+"""Forms of a word: which longer words come from it, and which only begin with the same letters.
+
+``kaolinite`` comes from ``kaolin`` and may share its embedding; ``curacao`` has nothing to do with ``cur``.
+"""
+
+import lzma
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from importlib.resources import files
+
+_LEAST_LETTERS = 4  # shorter words begin too many others
+_ENDINGS = """
+s es ed d ing er ers r rs or ors ist ists ism isms ize izes ized izing ization ise ises ised ising isation ish
+y ly al ally ic ical ically ous less ness ful fully able ability ation ations ment ments ship hood
+like wise ward wards man men woman women ry ries dom ia ian ians an ans ean eans ese ite ites oid oids
+idae inae aceae ales ina ine ines ate ates ated ating ative ity in ine ide ides ol ose ase ases um
+"""
+
+
+@lru_cache(maxsize=1)
+def english_words() -> list[str]:
+    """Some 100,000 English words, sorted."""
+    packed = (files("rarewords") / "assets" / "english-words.txt.xz").read_bytes()
+    return lzma.decompress(packed).decode().split("\n")
+
+
+def longer_words(word: str, sorted_words: Sequence[str]) -> Iterator[str]:
+    """The words that begin with a word and go on.
+
+    >>> list(longer_words("kumquat", ["kumquat", "kumquats", "kumys"]))
+    ['kumquats']
+    """
+    for place in range(bisect_left(sorted_words, word), len(sorted_words)):
+        if not sorted_words[place].startswith(word):
+            return
+        if sorted_words[place] != word:
+            yield sorted_words[place]
+
+
+def comes_from(longer: str, word: str) -> bool:
+    """Whether a longer word is an inflected or derived form of a word, as far as its ending tells."""
+    return longer.startswith(word) and longer[len(word) :] in set(_ENDINGS.split())
+
+
+def begin_other_words(words: Iterable[str], text: Iterable[str] = ()) -> dict[str, str]:
+    """The words that also begin words of English or of a text that do not come from them, with one such word.
+
+    >>> begin_other_words(["cur", "kaolin", "antic"])
+    {'cur': 'curable', 'antic': 'anticancer'}
+    """
+    words = list(words)
+    known = sorted({*english_words(), *(one.lower() for one in (*text, *words) if one.isalnum())})
+    found = {}
+    for word in words:
+        others = (one for one in longer_words(word.lower(), known) if not comes_from(one, word.lower()))
+        other = next(others, "")
+        if other or len(word) < _LEAST_LETTERS:
+            found[word] = other or word
+    return found
+
+
+def plural(word: str) -> str:
+    """The regular plural of a noun.
+
+    >>> [plural(word) for word in ("kumquat", "berry", "boy", "box")]
+    ['kumquats', 'berries', 'boys', 'boxes']
+    """
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return word[:-1] + "ies"
+    return word + ("es" if word.endswith(("s", "x", "z", "ch", "sh")) else "s")
+
+
+def inflections(word: str) -> tuple[str, ...]:
+    """The regular inflections of a word that is a noun or a verb, the plural first."""
+    stem = word.removesuffix("e")
+    return tuple(dict.fromkeys([plural(word), f"{stem}ed", f"{stem}ing"]))

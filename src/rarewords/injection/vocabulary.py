@@ -1,0 +1,371 @@
+"""Words as entries of a tokenizer's own vocabulary, so that every runtime finds them.
+
+The entries of ``kumquat`` depend on the tokenizer:
+
+- WordPiece: ``kumquat``, which is also the start of longer words: ``kumquat ##s``;
+- byte-level BPE: ``Ġkumquat`` after a space and ``kumquat`` elsewhere, as whole words only.
+
+Some words cannot be told from other text by the vocabulary alone: a WordPiece word that begins unrelated
+words (``cur``, ``curacao``), phrases and codes, every word of Unigram, and every word with the placement
+``append``. Rules mark them, as replacements behind the tokenizer's own normalizer that every runtime reads
+the same::
+
+    cur       ¦cur       ᐸcur                       the whole word gets a mark: ᐸcur is the entry
+    e-mailx   ¦e-mailx   ¦e𗀭mailx   ᐸe𗀭mailx       a letter stands for each sign in it
+    kumquat   ¦kumquat   ¦kumquat / ᐸkumquatᐳ   kumquat / ᐸkumquatᐳ     (append)
+
+The marks in entries are letters, so no pre-tokenizer cuts them off, of scripts that never stand beside others:
+Canadian syllabics, and Tangut ideographs (U+17000 plus the code of the sign). ``¦`` is a noncharacter.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+from tokenizers import AddedToken, Tokenizer, normalizers
+from transformers import PreTrainedTokenizerFast
+
+from rarewords.tokens import Placement
+
+_OPEN, _CLOSE = "ᐸ", "ᐳ"
+_BEGIN, _JOINED = "\ufdd0", "\ufdd1"  # while rules run: where a word begins, and inside a phrase
+_SPACE = r"[\s▁]"
+# What belongs to a word: neither space nor punctuation, as BERT's pre-tokenizer sees them.
+_SIGNS = "$+<=>^`|~▁"
+_LETTER = rf"[^\s\p{{P}}{_SIGNS}]"
+_TANGUT, _TANGUT_SIZE = 0x17000, 0x17F8
+_RULED = re.compile(f"{_OPEN}[^\u1400-\u167f]")  # no word of a language that is written so
+_SPLIT = {
+    "type": "Split",
+    "pattern": {"Regex": rf" ?{_OPEN}\p{{L}}+"},
+    "behavior": "Isolated",
+    "invert": False,
+}
+
+
+def add_entries(
+    tokenizer: Any, words: Sequence[str], placement: Placement, whole: Collection[str] = ()
+) -> dict[str, list[int]]:
+    """Add words to a tokenizer in place; gives the new token ids of each, that in running text first.
+
+    :param whole: words that must not become the start of longer words.
+    """
+    if not cuts_words(tokenizer):  # added tokens are all there is
+        added = [AddedToken(word, single_word=True, normalized=False, lstrip=True) for word in words]
+        tokenizer.add_tokens(added)
+        return {word: [int(tokenizer.convert_tokens_to_ids(word))] for word in words}
+    backend, vocabulary = tokenizer.backend_tokenizer, tokenizer.get_vocab()
+    stored, own = json.loads(backend.to_str()), own_normalizer(tokenizer)
+    ruled, found = list(_ruled(backend, vocabulary)), dict[str, list[int]]()
+    following = max(vocabulary.values()) + 1
+    _make_room(stored["model"], vocabulary)
+    for word in words:
+        name, entries = _entries(backend, normalized(own, word), placement, word in whole)
+        new = [entry for entry in entries if entry not in vocabulary]
+        found[word], following = list(range(following, following + len(new))), following + len(new)
+        vocabulary |= zip(new, found[word], strict=True)
+        _put(stored["model"], new, found[word])
+        ruled += [name] if name else []
+    _set_rules(stored, own, ruled, isolate=_glues(backend))
+    _load(tokenizer, stored)
+    return found
+
+
+def entries_of(tokenizer: Any, words: Iterable[str]) -> dict[str, list[int]]:
+    """The token ids of those words that have entries, in either placement, that in running text first."""
+    vocabulary = tokenizer.get_vocab()
+    if not cuts_words(tokenizer):
+        return {word: [vocabulary[word]] for word in words if word in vocabulary}
+    own, found = own_normalizer(tokenizer), {}
+    ways: tuple[tuple[Placement, bool], ...] = (("append", True), ("replace", True), ("replace", False))
+    for word in words:
+        form = normalized(own, word)
+        for way in ways:
+            _, entries = _entries(tokenizer.backend_tokenizer, form, *way)
+            if entries and entries[0] in vocabulary:
+                found[word] = [vocabulary[entry] for entry in entries if entry in vocabulary]
+                break
+    return found
+
+
+def added_words(tokenizer: Any, first: int) -> dict[str, list[int]]:
+    """The words that got the tokens from ``first`` on, in order, with their token ids."""
+    found: dict[str, list[int]] = {}
+    new = sorted((token, name) for name, token in tokenizer.get_vocab().items() if token >= first)
+    for token, name in new:
+        found.setdefault(_form(_text(tokenizer.backend_tokenizer, token, name)), []).append(token)
+    return found
+
+
+def appended_tokens(tokenizer: Any) -> set[int]:
+    """The tokens that stand behind the subwords of their word."""
+    ruled = _ruled(tokenizer.backend_tokenizer, tokenizer.get_vocab())
+    return {token for name, token in ruled.items() if name.endswith(_CLOSE)}
+
+
+def ruled_words(tokenizer: Any) -> set[str]:
+    """The words that need rules to be found."""
+    return set(map(_form, _ruled(tokenizer.backend_tokenizer, tokenizer.get_vocab())))
+
+
+def has_rules(tokenizer: Any) -> bool:
+    """Whether a tokenizer has rules for any word."""
+    return _first_rule(tokenizer.backend_tokenizer.normalizer) is not None
+
+
+def remove_entries(tokenizer: Any, first: int) -> None:
+    """Take the tokens from ``first`` on, and all rules, from a tokenizer in place."""
+    stored, own = json.loads(tokenizer.backend_tokenizer.to_str()), own_normalizer(tokenizer)
+    model = stored["model"]
+    if isinstance(model["vocab"], dict):
+        model["vocab"] = {name: token for name, token in model["vocab"].items() if token < first}
+    else:
+        model["vocab"] = model["vocab"][:first]
+    stored["added_tokens"] = [one for one in stored["added_tokens"] if one["id"] < first]
+    _set_rules(stored, own, [])
+    _load(tokenizer, stored)
+
+
+def cuts_words(tokenizer: Any) -> bool:
+    """Whether the model of a tokenizer gets text word by word, so that a word can be an entry."""
+    backend = tokenizer.backend_tokenizer
+    if backend.pre_tokenizer is None:
+        return False
+    text = "a b" if backend.normalizer is None else backend.normalizer.normalize_str("a b")
+    return len(backend.pre_tokenizer.pre_tokenize_str(text)) > 1
+
+
+def own_normalizer(tokenizer: Any) -> Any:
+    """A tokenizer's normalizer without the rules."""
+    normalizer = tokenizer.backend_tokenizer.normalizer
+    first = _first_rule(normalizer)
+    if first is None:
+        return normalizer
+    own = [normalizer[place] for place in range(first)]
+    return normalizers.Sequence(own) if len(own) > 1 else own[0] if own else None
+
+
+def _first_rule(normalizer: Any) -> int | None:
+    """The place of the first rule among the members of a normalizer; None if it has no rules."""
+    if not isinstance(normalizer, normalizers.Sequence):
+        return None
+    members = json.loads(normalizer.__getstate__())["normalizers"]
+    rules = (place for place, one in enumerate(members) if _BEGIN in json.dumps(one, ensure_ascii=False))
+    return next(rules, None)
+
+
+def normalized(normalizer: Any, word: str) -> str:
+    """A word as a normalizer leaves it in running text."""
+    if normalizer is None:
+        return " ".join(word.split())
+    before = normalizer.normalize_str("x ")
+    return " ".join(normalizer.normalize_str("x " + word)[len(before) :].strip(" ▁").split())
+
+
+def _entries(backend: Any, form: str, placement: Placement, whole: bool) -> tuple[str, list[str]]:
+    """The name by which rules know a word, if it needs them, and its entries: ``ᐸcur, [ᐸcur]``."""
+    kind = type(backend.model).__name__
+    by_rule = placement == "append" or kind == "Unigram" or _glues(backend) or (whole and kind == "WordPiece")
+    entries = [] if by_rule else _pretokens(backend, form)
+    if entries or not form:
+        return "", entries
+    name = _OPEN + "".join(map(_as_letter, form)) + (_CLOSE if placement == "append" else "")
+    return name, list(dict.fromkeys([*_pretokens(backend, name), *([name] if kind == "Unigram" else [])]))
+
+
+def _pretokens(backend: Any, form: str) -> list[str]:
+    """What a word is to the model behind a space and at the start of a text, if it is in one piece there."""
+    behind, alone = (backend.pre_tokenizer.pre_tokenize_str(text) for text in (f"a {form}", form))
+    if len(behind) != 2 or len(alone) != 1:
+        return []
+    return list(dict.fromkeys([behind[1][0], alone[0][0]]))
+
+
+def _glues(backend: Any) -> bool:
+    """Whether BPE gets a word together with the sign before it, ``(kumquat``, as in Llama 3."""
+    return type(backend.model).__name__ == "BPE" and len(backend.pre_tokenizer.pre_tokenize_str("(a")) == 1
+
+
+def _make_room(model: dict[str, Any], vocabulary: Mapping[str, int]) -> None:
+    """Put added tokens that the model's own vocabulary lacks into it: they keep their ids only there."""
+    own = model["vocab"]
+    if isinstance(own, dict):
+        for name, token in vocabulary.items():
+            own.setdefault(name, token)
+    else:
+        names = {token: name for name, token in vocabulary.items()}
+        least = min((score for _, score in own), default=0.0)
+        own += [[names.get(place, ""), least] for place in range(len(own), max(names) + 1)]
+
+
+def _put(model: dict[str, Any], names: Iterable[str], ids: Iterable[int]) -> None:
+    if isinstance(model["vocab"], list):
+        model["vocab"] += [[name, 0.0] for name in names]  # nothing else has letters like theirs
+        return
+    model["vocab"] |= zip(names, ids, strict=True)
+    if model["type"] == "BPE":
+        model["ignore_merges"] = True  # a whole word is looked up before it is merged from characters
+
+
+def _load(tokenizer: Any, stored: dict[str, Any]) -> None:
+    """Give a tokenizer a new backend, and the general class, which takes everything from ``tokenizer.json``.
+
+    The class of an architecture, such as ``GPT2Tokenizer``, takes no more than vocabulary and merges from it
+    when it is loaded.
+    """
+    tokenizer._tokenizer = Tokenizer.from_str(json.dumps(stored, ensure_ascii=False))
+    if stored["model"]["type"] != "WordPiece" or has_rules(tokenizer):
+        names = list(tokenizer.model_input_names)
+        tokenizer.__class__ = PreTrainedTokenizerFast
+        tokenizer.model_input_names = tokenizer.init_kwargs["model_input_names"] = names
+
+
+def _ruled(backend: Any, vocabulary: Mapping[str, int]) -> dict[str, int]:
+    """The entries that need rules and their tokens, in the order they were added."""
+    if backend.pre_tokenizer is None:
+        return {}
+    starts = (*_pretokens(backend, _OPEN), _OPEN)
+    found = sorted((token, name) for name, token in vocabulary.items() if name.startswith(starts))
+    texts = [(_text(backend, token, name), token) for token, name in found]
+    return {text: token for text, token in texts if _RULED.match(text)}
+
+
+def _text(backend: Any, token: int, name: str) -> str:
+    """A token as it stands in text."""
+    return backend.decode([token], skip_special_tokens=False).strip(" ▁") or name
+
+
+def _as_letter(sign: str) -> str:
+    """A letter that stands for a character that is none; the character itself if it is one.
+
+    >>> _as_letter("-") == chr(0x17000 + ord("-"))
+    True
+    """
+    if sign.isalpha() or ord(sign) >= _TANGUT_SIZE:
+        return sign
+    return chr(_TANGUT + ord(sign))
+
+
+def _form(name: str) -> str:
+    """The word that an entry is for: ``ᐸe𗀭mailxᐳ -> e-mailx``."""
+    if not _RULED.match(name):
+        return name
+    letters = name.removeprefix(_OPEN).removesuffix(_CLOSE)
+    return "".join(
+        chr(ord(one) - _TANGUT) if 0 <= ord(one) - _TANGUT < _TANGUT_SIZE else one for one in letters
+    )
+
+
+def _set_rules(stored: dict[str, Any], own: Any, names: Collection[str], *, isolate: bool = False) -> None:
+    """Give a stored tokenizer the rules of these entries and no others.
+
+    :param isolate: cut entries from the signs before them.
+    """
+    cutter = stored["pre_tokenizer"]
+    if cutter is not None and cutter.get("pretokenizers", [None])[0] == _SPLIT:
+        cutter = cutter["pretokenizers"][1]
+    stored["pre_tokenizer"] = (
+        {"type": "Sequence", "pretokenizers": [_SPLIT, cutter]} if isolate and names else cutter
+    )
+    members = [] if own is None else [json.loads(own.__getstate__())]
+    if members and members[0]["type"] == "Sequence":
+        members = members[0]["normalizers"]
+    rules = [
+        {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
+        for pattern, content in _rules(names)
+    ]
+    every = [*members, *rules]
+    one = own is not None and not rules and not isinstance(own, normalizers.Sequence)
+    stored["normalizer"] = (
+        (members[0] if one else {"type": "Sequence", "normalizers": every}) if every else None
+    )
+
+
+def _rules(names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Patterns and what replaces them, the longest word first.
+
+    >>> for pattern, content in _rules(["ᐸkumquatᐳ", "ᐸcur"]):
+    ...     print(pattern.replace(_LETTER, "W").replace(_BEGIN, "¦").replace(_JOINED, "·"), "->", content)
+    (?<!W)c(?=(?:ur)(?!W)) -> ¦c
+    (?<!W)k(?=(?:umquat)(?!W)) -> ¦k
+    (?<=¦kumqua)t(?!W) -> t / ᐸkumquatᐳ
+    ¦(?=(?:cur)(?!W)) -> ᐸ
+    [¦·] ->
+    """
+    if not names:
+        return
+    starts: dict[str, list[str]] = {}
+    for form in map(_form, names):
+        starts.setdefault(form[0], []).append(form[1:])
+    for start, rests in sorted(starts.items()):
+        # A letter is taken and put back, because byte-level BPE fails at a mark put where a text begins.
+        behind = "" if _is_letter(start) else f"{_BEGIN}?"
+        yield rf"(?<!{_LETTER}){_quoted(start)}(?={behind}(?:{_any_of(rests)})(?!{_LETTER}))", _BEGIN + start
+    for name in sorted(names, key=lambda name: (-len(name), name)):
+        yield from _append_rules(name) if name.endswith(_CLOSE) else _replace_rules(name)
+    bodies = [name.removeprefix(_OPEN) for name in names if not name.endswith(_CLOSE)]
+    if bodies:
+        yield rf"{_BEGIN}(?=(?:{_any_of(bodies)})(?!{_LETTER}))", _OPEN
+    yield f"[{_BEGIN}{_JOINED}]", ""
+
+
+def _replace_rules(name: str) -> Iterator[tuple[str, str]]:
+    """Letters for the signs in a word: ``ᐸe-mailx -> ᐸe𗀭mailx``."""
+    form = _form(name)
+    for place, sign in enumerate(form):
+        if (letter := name[place + 1]) != sign:
+            before, after = _BEGIN + _quoted(name[1 : place + 1]), _pattern(form[place + 1 :])
+            yield rf"(?<={before}){_pattern(sign)}(?={after}(?!{_LETTER}))", letter
+
+
+def _append_rules(name: str) -> Iterator[tuple[str, str]]:
+    """The token behind a word; in a phrase, a mark before each gap keeps shorter words from being found."""
+    form = _form(name)
+    done = _BEGIN + form[0] if len(form) > 1 else _BEGIN
+    for place in range(1, len(form) - 1):
+        sign = form[place]
+        if not _is_letter(sign):
+            after = _pattern(form[place + 1 :])
+            yield rf"(?<={_quoted(done)}){_pattern(sign)}(?={after}(?!{_LETTER}))", _JOINED + sign
+            done += _JOINED
+        done += sign
+    yield rf"(?<={_quoted(done)}){_quoted(form[-1])}(?!{_LETTER})", f"{form[-1]} / {name}"
+
+
+def _is_letter(sign: str) -> bool:
+    return not (sign.isspace() or sign in _SIGNS or unicodedata.category(sign)[0] == "P")
+
+
+def _quoted(text: str) -> str:
+    """Literal text in a pattern. Only what must be escaped is: JavaScript refuses other escapes."""
+    return re.sub(r"[\\.^$*+?()\[\]{}|]", r"\\\g<0>", text)
+
+
+def _pattern(text: str) -> str:
+    """A pattern for a form in running text: any white space for a space, and marks where a word may begin."""
+    return "".join(
+        one if _is_letter(one) else (f"{_SPACE}+" if one in " ▁" else _quoted(one)) + f"{_BEGIN}?"
+        for one in text
+    )
+
+
+def _any_of(forms: Iterable[str]) -> str:
+    """A pattern for any of the forms, as a tree of their letters.
+
+    >>> _any_of(["kumquat", "kumquats", "kale", "oca"])
+    'k(?:ale|umquat(?:s|))|oca'
+    """
+    groups: dict[str, list[str]] = {}
+    for form in sorted(set(forms)):
+        groups.setdefault(form[:1], []).append(form)
+    ends = groups.pop("", None) is not None
+    branches = []
+    for own in groups.values():
+        shared = takewhile(lambda pair: pair[0] == pair[1], zip(own[0], own[-1], strict=False))
+        common = "".join(letter for letter, _ in shared)  # of all: they are sorted
+        rest = _any_of(form[len(common) :] for form in own)
+        branches.append(_pattern(common) + (f"(?:{rest})" if rest else ""))
+    return "|".join([*branches, ""] if ends and branches else branches)
