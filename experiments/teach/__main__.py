@@ -115,7 +115,7 @@ def share_of_taught_answers(done: TeachResult, words: list[str]) -> float:
     """The share of questions about words that a taught word is among the first hundred answers to."""
     lm = done.language_model
     queries = [Query(pattern, word) for word in words for pattern in patterns_for("hypernym", word)]
-    new = list(taught_tokens(lm.model, lm.tokenizer).values())
+    new = [token for ids in taught_tokens(lm.model, lm.tokenizer).values() for token in ids]
     return float(np.isin(lm.fill(queries, top_k=100).ids, new).any(axis=1).mean())
 
 

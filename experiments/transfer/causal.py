@@ -13,8 +13,8 @@ from experiments.common import invented_sentences, ranks_of
 from experiments.transfer.distillation import distill
 from rarewords import LanguageModel, OtaSettings, TeachResult
 from rarewords.corpus.corpus import Context
-from rarewords.injection.rules import words_with_rules
 from rarewords.injection.taught import taught_tokens
+from rarewords.injection.vocabulary import appended_tokens
 from rarewords.learner.masked import find_word
 from rarewords.ota.approximate import batches
 from rarewords.teaching.check import Candidate
@@ -117,17 +117,17 @@ def losses_behind_words(
     :return: *Shapes:* (words,), (words,)
     """
     new = done.language_model
-    tokens, placed = taught_tokens(new.model, new.tokenizer), words_with_rules(new.tokenizer)
+    tokens, appended = taught_tokens(new.model, new.tokenizer), appended_tokens(new.tokenizer)
     candidates = []
     for word in tokens:
         spans = ((line, find_word(word, line, lower_case=False)) for line in lines if word in line)
         found = [Context(line, *span) for line, span in spans if span][:_SENTENCES]
-        row = new.embeddings[tokens[word]].float().cpu().numpy()
+        row = new.embeddings[tokens[word][0]].float().cpu().numpy()
         candidates.append(_candidate(word, found, row))
     sentences = list(held_out_sentences(lm, candidates, placement="append"))
     scores = scores_of_what_follows(lm, sentences)
     owners = np.array([one.owner for one in sentences], np.int64)
-    column = [2 if one.word in placed else 1 for one in candidates]
+    column = [2 if tokens[one.word][0] in appended else 1 for one in candidates]
     means = [scores[owners == owner].mean(axis=0)[[0, column[owner]]] for owner in np.unique(owners).tolist()]
     subwords, taught = -np.array(means).reshape(-1, 2).T
     return subwords, taught

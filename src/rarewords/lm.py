@@ -8,7 +8,7 @@ embedding.
 import copy
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -310,12 +310,19 @@ class LanguageModel:
         return self.add_words(given, placement=placement, allow_prediction=allow_prediction).ids[word]
 
     def add_words(
-        self, embeddings: WordEmbeddings, *, placement: Placement = "replace", allow_prediction: bool = False
+        self,
+        embeddings: WordEmbeddings,
+        *,
+        placement: Placement = "replace",
+        allow_prediction: bool = False,
+        whole: Collection[str] | None = None,
     ) -> Injection:
-        """:meth:`add_word` for many words at once; words that have a token already are skipped."""
-        done = inject(
-            self.model, self.tokenizer, embeddings, placement=placement, allow_prediction=allow_prediction
-        )
+        """:meth:`add_word` for many words at once; words that have a token already are skipped.
+
+        :param whole: words that must not become the start of longer words; see :func:`.inject`.
+        """
+        how: dict[str, Any] = {"placement": placement, "allow_prediction": allow_prediction, "whole": whole}
+        done = inject(self.model, self.tokenizer, embeddings, **how)
         self.tokens = Tokens(self.tokenizer)  # without what was known of the old vocabulary
         self.__dict__.pop("fingerprint", None)
         return done

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from rarewords import LanguageModel, Query, teach
+from rarewords.injection.taught import taught_tokens
 from rarewords.teaching.glossary import NO_DEFINITION, GlossaryEntry, read_glossary
 from rarewords.teaching.words import KNOWN
 from tests.architectures import sentence_transformer, small_causal
@@ -141,4 +142,5 @@ def test_causal_models_and_encoders_are_taught_through_the_reader_model(kind, tm
     taught = teach(tmp_path / kind, glossary=dict(ROWS[:1]), device="cpu")
     assert [word.word for word in taught.taught] == ["paxlovid"]
     assert taught.language_model.kind == kind
-    assert "<paxlovid>" in taught.tokenizer.get_added_vocab()
+    lm = taught.language_model
+    assert next(iter(taught_tokens(lm.model, lm.tokenizer))) == "paxlovid"

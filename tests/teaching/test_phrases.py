@@ -17,7 +17,7 @@ from rarewords import (
 )
 from rarewords.injection.forget import taught_words
 from rarewords.learner.masked import find_word
-from rarewords.teaching.phrases import on_one_line, phrase_contexts, with_capitals
+from rarewords.teaching.phrases import on_one_line, phrase_contexts
 from rarewords.teaching.words import NOT_IN_TEXT
 from tests.architectures import small_model
 from tests.cli.run import rarewords
@@ -141,18 +141,7 @@ def test_a_phrase_gets_one_token_in_every_family_of_tokenizers(architecture, pla
         ids["vein thrombosis"],
     ]
     assert seen("habeas corpuses, node.jsx") == []
-    if placement == "append":  # an added token cannot match any white space; the rules can
-        assert seen("habeas  corpus and habeas\ncorpus") == [ids["habeas corpus"]] * 2
-
-
-def test_only_a_cased_model_gets_the_form_with_a_capital():
-    cased, uncased = (LanguageModel(*small_model(name)).tokens for name in ("roberta", "bert"))
-    words = ["torvane", "C++"]
-    assert with_capitals(words, uncased, placement="append") == {word: word for word in words}
-    forms = with_capitals(words, cased, placement="append")
-    assert forms == {"torvane": "torvane", "C++": "C++", "Torvane": "torvane"}
-    earlier = with_capitals(words, cased, placement="append", earlier={"Torvane"})
-    assert "Torvane" not in earlier
+    assert seen("habeas  corpus and habeas\ncorpus") == [ids["habeas corpus"]] * 2
 
 
 def test_a_cased_model_knows_the_word_at_the_start_of_a_sentence(text, tmp_path):

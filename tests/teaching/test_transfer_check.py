@@ -339,7 +339,8 @@ def test_both_placements_go_into_one_folder(causal, text, tmp_path, monkeypatch)
     assert (
         len(new.subwords("oldanka")) == len(old.subwords("oldanka")) + len(old.tokens.behind_a_word("/")) + 1
     )
-    forms = {*WORDS, *(word.capitalize() for word in WORDS)}  # this tokenizer keeps capitals
+    plurals = [f"{word}s" for word in WORDS]
+    forms = {one for word in (*WORDS, *plurals) for one in (word, word.capitalize())}  # it keeps capitals
     assert taught_tokens(new.model, new.tokenizer).keys() == forms
     done = rarewords("affected", "--model", tmp_path / "mixed", text)
     assert len(done.stdout.splitlines()) == 2 * CONTEXTS

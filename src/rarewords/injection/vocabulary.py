@@ -138,6 +138,11 @@ def cuts_words(tokenizer: Any) -> bool:
     return len(backend.pre_tokenizer.pre_tokenize_str(text)) > 1
 
 
+def shares_beginnings(tokenizer: Any) -> bool:
+    """Whether a word's entry is also read at the start of longer words, as WordPiece does."""
+    return type(tokenizer.backend_tokenizer.model).__name__ == "WordPiece" and cuts_words(tokenizer)
+
+
 def own_normalizer(tokenizer: Any) -> Any:
     """A tokenizer's normalizer without the rules."""
     normalizer = tokenizer.backend_tokenizer.normalizer

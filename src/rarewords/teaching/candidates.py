@@ -18,18 +18,25 @@ from rarewords.teaching.holdout import HoldOut
 from rarewords.teaching.report import WordReport
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.transfer_check import CausalCheck, EncoderCheck
+from rarewords.tokens import Placement
 
 NOTHING = "its contexts say nothing about it and it resembles no known word"
 # A part is kept when it is done and moves the bar. On a GPU small parts leave it waiting.
 WORDS_PER_PART, _WORDS_PER_PART_ON_GPU = 16, 512
 
 
-def check_for(lm: LanguageModel, reader_model: LanguageModel, settings: TeachSettings, listed: bool) -> Check:
+def check_for(
+    lm: LanguageModel,
+    reader_model: LanguageModel,
+    placement: Placement,
+    settings: TeachSettings,
+    listed: bool,
+) -> Check:
     """The check that suits the kind of model."""
     if lm.kind == "masked":
-        return MaskedCheck(lm, settings.placement, settings.question, listed)
+        return MaskedCheck(lm, placement, settings.question, listed)
     if lm.kind == "causal":
-        return CausalCheck(lm, settings.placement, listed)
+        return CausalCheck(lm, placement, listed)
     return EncoderCheck(lm, reader_model, listed)
 
 

@@ -5,8 +5,6 @@ of ``deep vein thrombosis``, ``C++`` or ``Node.js``. The contexts of such a phra
 word that hold all of it. A corpus samples at most 1,000 contexts of a word, so what is found, and the count
 of the phrase, is all there is unless its rarest word occurs more often.
 
-To a model that tells capitals apart, ``Kumquat`` at the start of a sentence is another word than ``kumquat``.
-
 A phrase of n words, such as ``shortness of breath``, is fixed if they stand together much more often than
 chance would have it. The measure is their normalized pointwise mutual information, 1 if they never stand
 apart and 0 if they meet by chance::
@@ -27,10 +25,8 @@ from rarewords.corpus.corpus import Context, Corpus
 from rarewords.corpus.read import read_shard
 from rarewords.corpus.sources import Shard, Source, find_sources
 from rarewords.corpus.text import blocks, words_of
-from rarewords.injection.inject import unfit_words
 from rarewords.learner.english import FUNCTION_WORDS
 from rarewords.learner.masked import find_word
-from rarewords.tokens import Placement, Tokens, with_capital
 
 _RUN = re.compile(r"\b[\w-]+(?: [\w-]+)+\b")
 _FIXED = 0.6
@@ -72,23 +68,6 @@ def on_one_line(files: Sequence[str | Path], phrases: Sequence[str], field: str,
             result[-1] = str(folder / f"{number}.txt")
             write_lines(result[-1], (whole for _, whole in joined(source)))
     return result
-
-
-def with_capitals(
-    words: Sequence[str], tokens: Tokens, *, placement: Placement, earlier: Set[str] = frozenset()
-) -> dict[str, str]:
-    """The word whose embedding each form gets: ``["kumquat"] -> {"kumquat": "kumquat", "Kumquat":
-    "kumquat"}``.
-
-    Only a cased model gets the form with a capital, unless it has a token for it already.
-    """
-    own = {word: word for word in words}
-    if tokens.lower_case:
-        return own
-    capitals = {with_capital(word): word for word in words}
-    new = [form for form in capitals if form not in {*own, *earlier} and len(tokens.subwords(form)) > 1]
-    unfit = unfit_words(tokens.tokenizer, [*own, *new], placement=placement)
-    return own | {form: capitals[form] for form in new if form not in unfit}
 
 
 def fixed_phrases(

@@ -17,6 +17,7 @@ from rarewords.corpus.sources import TextSource, find_sources, spool
 from rarewords.errors import InputError, NothingToDoError
 from rarewords.injection.inject import require_injectable
 from rarewords.injection.taught import forget_everything, taught_tokens
+from rarewords.injection.vocabulary import cuts_words
 from rarewords.learner.evidence import Learner
 from rarewords.lm import LanguageModel
 from rarewords.model_folder import read_report
@@ -29,6 +30,7 @@ from rarewords.teaching.mismatch import search
 from rarewords.teaching.phrases import on_one_line
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.words import MissingWord, count_words, listed_words, missing_words, without_clutter
+from rarewords.tokens import Placement
 
 Texts = Corpus | str | Path | Iterable[TextSource]
 
@@ -68,6 +70,7 @@ class Prepared:
     check: Check
     words: tuple[MissingWord, ...]
     settings: TeachSettings
+    placement: Placement
 
     @property
     def chosen(self) -> dict[str, int]:
@@ -100,6 +103,7 @@ def prepare(request: Request, cache: Cache) -> Prepared:
                 code="model-kind",
             )
         lm, earlier = _untaught(base)
+        placement = settings.placement or default_placement(lm)
         glossary = _spelled(terms, lm)
         reader = lm
         if lm.kind != "masked":
@@ -111,15 +115,23 @@ def prepare(request: Request, cache: Cache) -> Prepared:
         corpus = open_corpus(texts, lm, settings, listed, request, cache)
     with cache.timed("learner"):
         learner, learner_name = opened or learner_for(lm, reader, None, corpus)
-    check = check_for(lm, reader, settings, listed is not None)
+    check = check_for(lm, reader, placement, settings, listed is not None)
     with cache.timed("looking"):
         if listed is None:
             assert corpus is not None  # otherwise the glossary lists words
-            words = _searched(corpus, lm, earlier, learner, check, settings, cache)
+            words = _searched(corpus, lm, earlier, learner, check, placement, settings, cache)
         else:
-            words = listed_words(listed, corpus, glossary, lm.tokens, settings.placement, earlier)
+            words = listed_words(listed, corpus, glossary, lm.tokens, placement, earlier)
     message(f"Words: {sum(not one.skipped for one in words):,} to teach")
-    return Prepared(base, lm, earlier, corpus, glossary, learner, learner_name, check, tuple(words), settings)
+    found = tuple(words)
+    return Prepared(
+        base, lm, earlier, corpus, glossary, learner, learner_name, check, found, settings, placement
+    )
+
+
+def default_placement(lm: LanguageModel) -> Placement:
+    """Where the token of a word does best in a model of this kind (docs/concepts/placement.md)."""
+    return "append" if lm.kind == "masked" and cuts_words(lm.tokenizer) else "replace"
 
 
 def open_model(model: Any, device: str) -> LanguageModel:
@@ -202,14 +214,13 @@ def _searched(
     earlier: Set[str],
     learner: Learner,
     check: Check,
+    placement: Placement,
     settings: TeachSettings,
     cache: Cache,
 ) -> list[MissingWord]:
     """The words of a text that the model lacks, looked at one after the other until enough are found."""
     frequent = {word: n for word, n in count_words(corpus).items() if n >= settings.min_count}
-    candidates = without_clutter(
-        corpus, missing_words(frequent, lm.tokens), lm.tokens, settings.placement, earlier
-    )
+    candidates = without_clutter(corpus, missing_words(frequent, lm.tokens), lm.tokens, placement, earlier)
     found = search(
         candidates,
         settings.top,

@@ -37,6 +37,8 @@ class WordReport:
     :param before: what the model said to ``question`` with the word's subwords; see :class:`WordAnswers`.
     :param after: the same with its embedding.
     :param check: None if nothing could be held out.
+    :param forms: other forms of the word that come along with it.
+    :param apart: a word that begins like it and is kept apart, such as ``curacao`` from ``cur``.
     """
 
     word: str
@@ -47,6 +49,8 @@ class WordReport:
     after: tuple[str, ...]
     check: CheckResult | None
     question: str = ""
+    forms: tuple[str, ...] = ()
+    apart: str = ""
 
     @property
     def verdict(self) -> str:

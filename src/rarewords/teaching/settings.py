@@ -12,8 +12,8 @@ from rarewords.tokens import Placement, is_pattern
 class TeachSettings:
     """Which words are taught, from how many contexts, and how the result is checked.
 
-    :param placement: read each word as its subwords and its embedding, ``ku ##m ##qua ##t / <kumquat>``,
-        instead of as one token with its embedding.
+    :param placement: ``replace`` reads each word as one token, ``append`` as its subwords and the token behind
+        them, ``ku ##m ##qua ##t / kumquat``. By default ``append`` for masked LMs, ``replace`` for others.
     :param min_count: without a list of words: teach only words that occur at least this often.
     :param top: without a list of words: teach at most this many, those that lose most in subwords.
     :param contexts: make an embedding from at most this many contexts per word; if a reader model makes it
@@ -26,7 +26,7 @@ class TeachSettings:
         the list decides, otherwise ``english``.
     """
 
-    placement: Placement = "append"
+    placement: Placement | None = None
     min_count: int = bounded(4, at_least=1)
     top: int = bounded(1000, at_least=1)
     contexts: int = bounded(32, at_least=1)

@@ -1,23 +1,22 @@
 """The main job: texts or a glossary in, a model that knows the words out."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, get_args
 
 from rarewords._internal.cache import Cache, open_cache
 from rarewords._internal.progress import message
 from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import NothingToDoError
-from rarewords.injection.inject import unfit_words
+from rarewords.injection.forms import begin_other_words
 from rarewords.learner.evidence import Learner
 from rarewords.lm import LanguageModel
 from rarewords.models import DEFAULT_MODEL
 from rarewords.teaching.candidates import NOTHING, learn_and_check
+from rarewords.teaching.forms import entries_with_forms
 from rarewords.teaching.glossary import GlossarySource
 from rarewords.teaching.holdout import hold_out
-from rarewords.teaching.phrases import with_capitals
 from rarewords.teaching.prepare import Prepared, Request, Texts, prepare
 from rarewords.teaching.report import TeachResult, WordReport
 from rarewords.teaching.settings import TeachSettings
@@ -73,36 +72,45 @@ def run(request: Request, cache: Cache) -> TeachResult:
     message(f"Embeddings: {len(taught):,} words to teach")
     if not taught:
         raise NothingToDoError(_nothing_taught(skipped, reports), code="nothing-to-teach")
+    lm, reports = _with_words(prepared, embeddings.subset(taught), reports)
     result = TeachResult(
-        language_model=_with_words(prepared, embeddings.subset(taught), reports),
+        language_model=lm,
         learner=prepared.learner_name,
         settings=settings,
         words=tuple(reports),
         skipped=skipped,
         earlier=prepared.base.report,
     )
-    result.language_model.report = result.report()  # for whoever saves it, or teaches it again
+    lm.report = result.report()  # for whoever saves it, or teaches it again
     return result
 
 
 def _with_words(
-    prepared: Prepared, embeddings: WordEmbeddings, reports: Iterable[WordReport]
-) -> LanguageModel:
-    """The model with its new words, each in the placement that was checked best."""
-    lm, settings = prepared.base, prepared.settings
-    forms = with_capitals(embeddings.words, lm.tokens, placement=settings.placement, earlier=prepared.earlier)
-    best = {one.word: one.check.placement if one.check else settings.placement for one in reports}
-    replaced = [form for form, word in forms.items() if best[word] == "replace"]
-    if settings.placement == "append":
-        unfit = unfit_words(lm.tokenizer, replaced, placement="replace")
-        replaced = [form for form in replaced if form not in unfit]
-    appended = [form for form in forms if form not in set(replaced)]
-    placed: dict[Placement, list[str]] = {"append": appended, "replace": replaced}
-    for placement, own in placed.items():
+    prepared: Prepared, embeddings: WordEmbeddings, reports: list[WordReport]
+) -> tuple[LanguageModel, list[WordReport]]:
+    """The model with its new words and their forms, each in the placement that was checked best."""
+    lm, settings, corpus = prepared.base, prepared.settings, prepared.corpus
+    text = () if corpus is None else corpus.counts()[0]
+    apart = begin_other_words(embeddings.words, text)
+    placements = {one.word: one.check.placement if one.check else prepared.placement for one in reports}
+    forms: dict[str, tuple[str, ...]] = {}
+    for placement in get_args(Placement):
+        own = [word for word in embeddings.words if placements[word] == placement]
         if own:
-            rows = WordEmbeddings(own, np.stack([embeddings[forms[form]] for form in own]))
-            lm.add_words(rows, placement=placement, allow_prediction=settings.allow_prediction)
-    return lm
+            rows, found = entries_with_forms(
+                embeddings.subset(own),
+                lm,
+                placement=placement,
+                whole=apart,
+                count=(lambda _: 0) if corpus is None else corpus.count,
+                earlier=prepared.earlier,
+            )
+            how: dict[str, Any] = {"placement": placement, "allow_prediction": settings.allow_prediction}
+            lm.add_words(
+                rows, whole=[*apart, *(form for one in own if one in apart for form in found[one])], **how
+            )
+            forms |= found
+    return lm, [replace(one, forms=forms.get(one.word, ()), apart=apart.get(one.word, "")) for one in reports]
 
 
 def _nothing_taught(skipped: dict[str, str], reports: Iterable[WordReport]) -> str:

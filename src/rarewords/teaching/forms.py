@@ -1,0 +1,92 @@
+"""The forms that come along with a taught word: its plural, other inflections in the text, capitals.
+
+A WordPiece vocabulary covers most of them by itself: ``kumquats`` is ``kumquat ##s``. Any other form gets an
+entry of its own. An inflected form gets the embedding of the word plus the mean difference between such forms
+and their words among those that the model knows; a capital changes nothing.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Set
+from functools import lru_cache
+
+import numpy as np
+
+from rarewords.embeddings import WordEmbeddings
+from rarewords.injection.forms import inflections
+from rarewords.injection.inject import unfit_words
+from rarewords.injection.vocabulary import shares_beginnings
+from rarewords.lm import LanguageModel
+from rarewords.tokens import Placement, with_capital
+
+_FEWEST_PAIRS = 20
+
+
+def forms_of(word: str, count: Callable[[str], int]) -> dict[str, int]:
+    """The forms of a word and which inflection each is: 0 for the plural.
+
+    The plural of a small-letter word counts even if the text does not have it.
+
+    :param count: how often the text has a form.
+
+    >>> forms_of("kumquat", {"kumquats": 2}.get)
+    {'kumquats': 0}
+    """
+    noun = word.isalpha() and word.islower() and len(word) > 2 and not word.endswith("s")
+    found = enumerate(inflections(word))
+    return {form: number for number, form in found if (noun and number == 0) or count(form)}
+
+
+def entries_with_forms(
+    embeddings: WordEmbeddings,
+    lm: LanguageModel,
+    *,
+    placement: Placement,
+    whole: Collection[str],
+    count: Callable[[str], int],
+    earlier: Set[str] = frozenset(),
+) -> tuple[WordEmbeddings, dict[str, tuple[str, ...]]]:
+    """The embeddings of words and of those forms that need entries, and all forms that come along with each word.
+
+    :param whole: words whose entry must not be the start of longer words.
+    :param earlier: words that have entries already.
+    """
+    covered = placement == "replace" and shares_beginnings(lm.tokenizer)
+    rows = {word: embeddings[word] for word in embeddings.words}
+    along: dict[str, list[str]] = {word: [] for word in rows}
+    offsets = inflection_offsets(lm)
+    for word in embeddings.words:
+        for form, number in forms_of(word, count).items():
+            if form in rows or form in earlier or len(lm.subwords(form)) < 2:
+                continue
+            along[word].append(form)
+            if not (covered and word not in whole and form.startswith(word)):
+                rows[form] = embeddings[word] + offsets.get(number, 0)
+        if not lm.lower_case:
+            for form in [one for one in (word, *along[word]) if one in rows]:
+                capital = with_capital(form)
+                if capital not in rows and capital not in earlier and len(lm.subwords(capital)) > 1:
+                    along[word].append(capital)
+                    rows[capital] = rows[form]
+    unfit = unfit_words(lm.tokenizer, list(rows), placement=placement)
+    kept = {form: row for form, row in rows.items() if form not in unfit or form in along}
+    forms = {word: tuple(form for form in own if form not in unfit) for word, own in along.items()}
+    return WordEmbeddings(kept, np.stack(list(kept.values())).astype(np.float32)), forms
+
+
+@lru_cache(maxsize=2)
+def inflection_offsets(lm: LanguageModel) -> Mapping[int, np.ndarray]:
+    """The mean difference between the embedding of each inflection and that of its word, where it is known.
+
+    Each has *shape* (dim,).
+    """
+    known, found = lm.whole_words, {}
+    pairs: dict[int, list[tuple[int, int]]] = {}
+    for word in known:
+        if word.islower() and len(word) > 2:
+            for number, form in enumerate(inflections(word)):
+                if form in known:
+                    pairs.setdefault(number, []).append((known[word], known[form]))
+    for number, own in pairs.items():
+        if len(own) >= _FEWEST_PAIRS:
+            words, forms = (lm.embeddings[list(ids)].float().mean(0) for ids in zip(*own, strict=True))
+            found[number] = (forms - words).cpu().numpy()
+    return found
