@@ -78,13 +78,11 @@ def infer(
         typer.Option(
             metavar="FOLDER",
             help="A folder made by `mimic fit` or `mimic train`, or `am` for the attentive mimicking model that ships.",
-            show_default=False,
         ),
     ] = None,
     model: options.Model = "default",
     contexts: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Use at most N contexts per word.", show_default=False),
+        int | None, typer.Option(min=1, metavar="N", help="Use at most N contexts per word.")
     ] = None,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
@@ -150,25 +148,17 @@ def train(
         Path | None,
         typer.Option(
             help="Embeddings of words of several subwords, made by `rarewords ota --preset paper`; "
-            "without them, only words of one subword are learned from.",
-            show_default=False,
+            "without them, only words of one subword are learned from."
         ),
     ] = None,
     model: options.Model = "default",
     preset: Annotated[str, typer.Option(help="The paper's `am` or `am+context`.")] = "am+context",
-    epochs: Annotated[
-        int | None, typer.Option(min=1, help="Passes over the training words (10).", show_default=False)
-    ] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the training words (10).")] = None,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
     seed: Annotated[
         int | None,
-        typer.Option(
-            min=0,
-            help="Seed of all random choices (0).",
-            show_default=False,
-            rich_help_panel=options.ADVANCED,
-        ),
+        typer.Option(min=0, help="Seed of all random choices (0).", rich_help_panel=options.ADVANCED),
     ] = None,
     device: options.Device = "auto",
     as_json: options.Json = False,
@@ -221,8 +211,7 @@ def ota(
     ] = None,
     method: Annotated[str, typer.Option(help="`ota`, or a baseline: `first`, `last`, `avg`.")] = "ota",
     steps: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of steps (`fast` 100, `paper` 4000).", show_default=False),
+        int | None, typer.Option(min=1, help="Number of steps (`fast` 100, `paper` 4000).")
     ] = None,
     keep_single: Annotated[
         bool, typer.Option("--keep-single", help="Give words of one subword the model's own embedding.")

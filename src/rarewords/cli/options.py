@@ -23,7 +23,6 @@ Texts = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="TEXT",
-        show_default=False,
         help="Files (txt, md, jsonl, csv, tsv, parquet; plain, gz, bz2, xz, zst), folders, patterns, a corpus, "
         "or `-` for standard input.",
     ),
@@ -54,18 +53,11 @@ SettingsFile = Annotated[
 Set = Annotated[
     list[str] | None,
     typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="One setting; may be repeated.",
-        rich_help_panel=ADVANCED,
-        show_default=False,
+        "--set", metavar="KEY=VALUE", help="One setting; may be repeated.", rich_help_panel=ADVANCED
     ),
 ]
 Workers = Annotated[
-    int | None,
-    typer.Option(
-        min=1, help="Processes; by default one per core.", show_default=False, rich_help_panel=ADVANCED
-    ),
+    int | None, typer.Option(min=1, help="Processes; by default one per core.", rich_help_panel=ADVANCED)
 ]
 EngineName = Annotated[
     str,

@@ -30,9 +30,7 @@ def build(
     counts: Annotated[Path, typer.Option(help="A corpus, or a file of `word<TAB>count` lines.")],
     out: options.OutFile,
     model: options.Model = "default",
-    wordnet: Annotated[
-        Path | None, typer.Option(help="The folder of WordNet 3.0's files.", show_default=False)
-    ] = None,
+    wordnet: Annotated[Path | None, typer.Option(help="The folder of WordNet 3.0's files.")] = None,
     corruptions: Annotated[
         int, typer.Option(min=0, help="The number of misspelled words.", rich_help_panel=options.ADVANCED)
     ] = 2880,
@@ -64,20 +62,17 @@ def evaluate(
             metavar="FILE|first|last|avg",
             help="Replace keywords with embeddings: a file, or the first, last or mean embedding of their "
             "subwords. By default keywords stay as they are.",
-            show_default=False,
         ),
     ] = None,
     placement: Annotated[
-        Placement | None,
-        typer.Option(help="Show the embedding alone, or behind the keyword.", show_default=False),
+        Placement | None, typer.Option(help="Show the embedding alone, or behind the keyword.")
     ] = None,
     subset: Annotated[
         str | None,
         typer.Option("--subset", metavar="SET", help="`dev`, `test` or `all`.", show_default="all"),
     ] = None,
     limit: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Ask at most N entries, evenly spread.", show_default=False),
+        int | None, typer.Option(min=1, metavar="N", help="Ask at most N entries, evenly spread.")
     ] = None,
     data: Annotated[str, typer.Option(help="A data set file; `default` is the one that ships.")] = "default",
     answers: Annotated[
@@ -122,10 +117,7 @@ def evaluate(
 def compare(
     results: Annotated[list[Path], typer.Argument(help="Files written by `rarewords wnlampro eval`.")],
     words: Annotated[
-        Path | None,
-        typer.Option(
-            "--words", "-w", help="Also show the answers for the words of a file.", show_default=False
-        ),
+        Path | None, typer.Option("--words", "-w", help="Also show the answers for the words of a file.")
     ] = None,
     as_json: options.Json = False,
 ) -> None:
