@@ -156,10 +156,7 @@ def train(
     epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the training words (10).")] = None,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, help="Seed of all random choices (0).", rich_help_panel=options.ADVANCED),
-    ] = None,
+    seed: Annotated[int | None, options.advanced(min=0, help="Seed of all random choices (0).")] = None,
     device: options.Device = "auto",
     as_json: options.Json = False,
 ) -> None:

@@ -4,6 +4,7 @@ import json
 import tomllib
 from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -18,6 +19,7 @@ from rarewords.errors import InputError
 
 T = TypeVar("T")
 ADVANCED = "Advanced"
+advanced = partial(typer.Option, rich_help_panel=ADVANCED)
 
 Texts = Annotated[
     list[str] | None,
@@ -37,38 +39,18 @@ OutFolder = Annotated[
     Path, typer.Option("--out", "-o", help="The new model's folder; must not exist or be empty.")
 ]
 OutFile = Annotated[Path, typer.Option("--out", "-o", help="The file to write.")]
-Device = Annotated[
-    str, typer.Option(help="`auto`, `cuda`, `cuda:N`, `mps` or `cpu`.", rich_help_panel=ADVANCED)
-]
-Field = Annotated[
-    str,
-    typer.Option(
-        help="The field that holds the text in jsonl, csv, tsv and parquet.", rich_help_panel=ADVANCED
-    ),
-]
+Device = Annotated[str, advanced(help="`auto`, `cuda`, `cuda:N`, `mps` or `cpu`.")]
+Field = Annotated[str, advanced(help="The field that holds the text in jsonl, csv, tsv and parquet.")]
 SettingsFile = Annotated[
-    Path | None,
-    typer.Option("--settings", metavar="FILE", help="A TOML file with settings.", rich_help_panel=ADVANCED),
+    Path | None, advanced("--settings", metavar="FILE", help="A TOML file with settings.")
 ]
 Set = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="One setting; may be repeated.", rich_help_panel=ADVANCED
-    ),
+    list[str] | None, advanced("--set", metavar="KEY=VALUE", help="One setting; may be repeated.")
 ]
-Workers = Annotated[
-    int | None, typer.Option(min=1, help="Processes; by default one per core.", rich_help_panel=ADVANCED)
-]
-EngineName = Annotated[
-    str,
-    typer.Option(
-        metavar="ENGINE", help="`local` processes or `ray`, at RAY_ADDRESS.", rich_help_panel=ADVANCED
-    ),
-]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all random choices.", rich_help_panel=ADVANCED)]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print the result as JSON on stdout.", rich_help_panel=ADVANCED)
-]
+Workers = Annotated[int | None, advanced(min=1, help="Processes; by default one per core.")]
+EngineName = Annotated[str, advanced(metavar="ENGINE", help="`local` processes or `ray`, at RAY_ADDRESS.")]
+Seed = Annotated[int, advanced(min=0, help="Seed of all random choices.")]
+Json = Annotated[bool, advanced("--json", help="Print the result as JSON on stdout.")]
 
 
 def paths(texts: list[str] | None) -> list[str | Path] | None:

@@ -31,12 +31,8 @@ def build(
     out: options.OutFile,
     model: options.Model = "default",
     wordnet: Annotated[Path | None, typer.Option(help="The folder of WordNet 3.0's files.")] = None,
-    corruptions: Annotated[
-        int, typer.Option(min=0, help="The number of misspelled words.", rich_help_panel=options.ADVANCED)
-    ] = 2880,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Seed of all random choices.", rich_help_panel=options.ADVANCED)
-    ] = 0,
+    corruptions: Annotated[int, options.advanced(min=0, help="The number of misspelled words.")] = 2880,
+    seed: Annotated[int, options.advanced(min=0, help="Seed of all random choices.")] = 0,
 ) -> None:
     """Build the data set from WordNet 3.0, word counts and a model's vocabulary.
 
