@@ -64,9 +64,7 @@ def require_folder(path: Path, *, empty: bool) -> None:
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file, not a folder; choose another folder", code="output")
     if empty and path.exists() and any(path.iterdir()):
-        raise InputError(
-            f"{path} exists and is not empty; choose another folder or remove it first", code="output"
-        )
+        raise InputError(f"{path} is not empty; choose another folder or remove it first", code="output")
 
 
 def write_json(path: str | Path, value: Any) -> None:

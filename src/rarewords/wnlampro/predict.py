@@ -60,22 +60,13 @@ def predict(
 def _answer_shard(lm: LanguageModel, depth: int, cache: Cache | None, asked: Sequence[Asked]) -> np.ndarray:
     if cache is None:
         return _answers(lm, depth, asked)
-    key = _key(lm, depth, asked)
+    # What is asked, of which model and how deep. The targets belong to it: only their ranks are exact.
+    queries = [one.query for one in asked]
+    shown = [np.asarray(one.embedding, "<f4").tobytes() for one in queries if one.embedding is not None]
+    texts = [(one.pattern, one.word, one.embedding is not None, one.placement) for one in queries]
+    about = [texts, [one.targets for one in asked], hashlib.sha256(b"".join(shown)).hexdigest()]
+    key = key_of(lm.fingerprint, sorted(lm.tokenizer.get_vocab().items()), str(lm.dtype), depth, about)
     return cache.arrays("answers", key, lambda: {"ids": _answers(lm, depth, asked)})["ids"]
-
-
-def _key(lm: LanguageModel, depth: int, asked: Sequence[Asked]) -> str:
-    """What is asked, of which model and how deep. The targets belong to it: only their ranks are exact."""
-    embeddings = np.array(
-        [one.query.embedding for one in asked if one.query.embedding is not None], dtype="<f4"
-    )
-    vocabulary = sorted(lm.tokenizer.get_vocab().items())
-    queries = [
-        (one.query.pattern, one.query.word, one.query.embedding is not None, one.query.placement, one.targets)
-        for one in asked
-    ]
-    digest = hashlib.sha256(embeddings.tobytes()).hexdigest()
-    return key_of(lm.fingerprint, vocabulary, str(lm.dtype), depth, queries, digest)
 
 
 def _answers(lm: LanguageModel, depth: int, asked: Sequence[Asked]) -> np.ndarray:

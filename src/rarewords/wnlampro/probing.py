@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Literal
 
 import numpy as np
 import torch
@@ -22,7 +23,6 @@ from rarewords.wnlampro.dataset import Dataset, Entry, patterns_for
 from rarewords.wnlampro.predict import Asked, predict
 from rarewords.wnlampro.result import RANK_LIMIT, ProbeResult, score
 
-METHODS = ("subwords", *BASELINES, "embeddings")
 _ANSWERS_KEPT = 10
 
 
@@ -39,15 +39,13 @@ class EvalSettings:
     :param depth: the number of answers to rank; the metrics use the first 100.
     """
 
-    method: str = "subwords"
-    subset: str = "all"
+    method: Literal["subwords", "first", "last", "avg", "embeddings"] = "subwords"
+    subset: Literal["dev", "test", "all"] = "all"
     limit: int | None = None
     placement: Placement = "replace"
     depth: int = bounded(RANK_LIMIT, at_least=RANK_LIMIT)
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise InputError(f"unknown method {self.method!r}; use {', '.join(METHODS)}", code="settings")
         check_bounds(self)
         if self.method == "subwords" and self.placement == "append":
             raise InputError("append needs embeddings; the method subwords has none", code="wnlampro")
@@ -75,10 +73,8 @@ def evaluate(
     settings = settings or EvalSettings()
     entries = dataset.select(subset=settings.subset, limit=settings.limit)
     if settings.depth >= len(lm.embeddings):
-        raise InputError(
-            f"the depth {settings.depth} exceeds the vocabulary of {len(lm.embeddings)} tokens",
-            code="settings",
-        )
+        problem = f"the depth {settings.depth} exceeds the vocabulary of {len(lm.embeddings)} tokens"
+        raise InputError(problem, code="settings")
     known = _share_of_known_targets(lm, dataset.name, entries)
     replacing = _replacements(lm, entries, settings, embeddings)
     questions = [_questions(entry, replacing, settings.placement, lm.whole_words) for entry in entries]
@@ -131,9 +127,8 @@ def _replacements(
 ) -> dict[str, np.ndarray]:
     """The keywords that are shown as an embedding. *Shape of each:* (dim,)"""
     if (settings.method == "embeddings") != (embeddings is not None):
-        raise InputError(
-            "the method 'embeddings' needs embeddings, and no other method takes them", code="wnlampro"
-        )
+        problem = "the method 'embeddings' needs embeddings, and no other method takes them"
+        raise InputError(problem, code="wnlampro")
     words = sorted({entry.word.text for entry in entries})
     if settings.method in BASELINES:
         return {
@@ -146,10 +141,8 @@ def _replacements(
     embeddings.require_dim(lm.dim)
     found = {word: embeddings[word] for word in words if word in embeddings}
     if not found:
-        raise InputError(
-            "none of the keywords has an embedding; make embeddings for the words of the data set",
-            code="nothing-to-teach",
-        )
+        problem = "none of the keywords has an embedding; make embeddings for the words of the data set"
+        raise InputError(problem, code="nothing-to-teach")
     return found
 
 
@@ -159,17 +152,14 @@ def _share_of_known_targets(lm: LanguageModel, name: str, entries: Sequence[Entr
     known = sum(target in lm.whole_words for target in targets) / len(targets)
     if known < 0.5:
         few = f"{lm.name} has only {known:.0%} of the target words of {name} in its vocabulary"
-        raise InputError(
-            f"{few}; build a data set for it with: rarewords wnlampro build --model", code="tokenizer"
-        )
+        raise InputError(f"{few}; build a data set for it (wnlampro build)", code="tokenizer")
     return known
 
 
 def _best_answers(tokens: Tokens, questions: Sequence[Asked], ids: np.ndarray, found: np.ndarray) -> str:
     """The question with the best rank and its first answers: ``a kumquat is a _. fruit, plant, …``.
 
-    :param ids: the answers to the questions. *Shape:* (questions, depth)
-    :param found: which of them are targets. *Shape:* (questions, depth)
+    *Shape* of the answers' ``ids`` and of ``found``, which of them are targets: (questions, depth)
     """
     best = int(np.where(found.any(axis=1), found.argmax(axis=1), found.shape[1]).argmin())
     query, answers = questions[best].query, tokens.text_of(ids[best, :_ANSWERS_KEPT].tolist())
