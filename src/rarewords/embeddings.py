@@ -97,9 +97,8 @@ class WordEmbeddings:
     def merge(self, other: "WordEmbeddings") -> "WordEmbeddings":
         """The union of both; ``other`` wins for a word that both have."""
         if self.dim != other.dim:
-            raise InputError(
-                f"embeddings of size {self.dim} and {other.dim} cannot be merged", code="embeddings"
-            )
+            problem = f"embeddings of size {self.dim} and {other.dim} cannot be merged"
+            raise InputError(problem, code="embeddings")
         kept = [word for word in self.words if word not in other]
         rows = self.matrix[[self._rows[word] for word in kept]]
         settings = {"merged": [self.settings, other.settings]}

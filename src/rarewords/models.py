@@ -101,9 +101,8 @@ def choose_device(device: str = "auto") -> torch.device:
         raise InputError(f"unknown device {device!r}; use auto, cuda, cuda:N, mps or cpu", code="device")
     there = {"cuda": torch.cuda.device_count() if cuda else 0, "mps": int(mps), "cpu": 1}
     if (chosen.index or 0) >= there[chosen.type]:
-        raise InputError(
-            f"this machine has no device {device} that PyTorch can use; use --device cpu", code="device"
-        )
+        problem = f"this machine has no device {device} that PyTorch can use; use --device cpu"
+        raise InputError(problem, code="device")
     return chosen
 
 
@@ -200,9 +199,8 @@ def _unpack(packed: Path, target: Path, expected: Mapping[str, str]) -> None:
         for name in expected.keys() - {"model.safetensors"}:
             shutil.copyfile(packed / name, folder / name)
         if damaged := _damaged(folder, expected):
-            raise InputError(
-                f"the bundled model is damaged ({damaged}); install rarewords again", code="damaged"
-            )
+            problem = f"the bundled model is damaged ({damaged}); install rarewords again"
+            raise InputError(problem, code="damaged")
 
 
 def _damaged(folder: Path, expected: Mapping[str, str]) -> str | None:

@@ -126,7 +126,7 @@ def test_the_split_of_the_text_does_not_matter(reference_corpus, halves, monkeyp
 
 
 def test_record_batches_do_not_depend_on_the_ranges(reference_corpus, halves, monkeypatch):
-    sentences = {"sentences.arrow": merge._TABLES["sentences.arrow"]}  # whose batches readers count on
+    sentences = {"sentences": merge._TABLES["sentences"]}  # whose batches readers count on
     small = {name: (rows >> 13, types) for name, (rows, types) in merge._TABLES.items()}
     monkeypatch.setattr(merge, "_TABLES", {**small, **sentences})
     one = build([halves / "a.txt", halves / "b.txt"], halves / "one", SMALL, workers=1)

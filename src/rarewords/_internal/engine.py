@@ -218,9 +218,8 @@ class RayEngine(Engine):
         try:
             import ray
         except ImportError:
-            raise InputError(
-                "the engine ray needs Ray: pip install 'rarewords[ray]'", code="missing-extra"
-            ) from None
+            problem = "the engine ray needs Ray: pip install 'rarewords[ray]'"
+            raise InputError(problem, code="missing-extra") from None
         self._ray: Any = ray
         self._own = not ray.is_initialized()
         if self._own:
@@ -230,9 +229,8 @@ class RayEngine(Engine):
                 ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **new)
             except (ConnectionError, ValueError, RuntimeError) as error:
                 reason = str(error).splitlines()[0]
-                raise InputError(
-                    f"no Ray cluster at RAY_ADDRESS={address}: {reason}", code="engine"
-                ) from None
+                problem = f"no Ray cluster at RAY_ADDRESS={address}: {reason}"
+                raise InputError(problem, code="engine") from None
         # Ray itself runs a task again whose worker or node is lost; it waits for a node that has room.
         self._task = ray.remote(num_cpus=1, max_retries=_RAY_RETRIES)(_run)
         self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))

@@ -106,9 +106,8 @@ def infer(
     """
     attentive = learner is not None and not is_learner(learner)
     if attentive and (settings is not None or set_ or workers or engine != "local"):
-        raise InputError(
-            "--settings, --set, --workers and --engine have no effect on attentive mimicking", code="usage"
-        )
+        problem = "--settings, --set, --workers and --engine have no effect on attentive mimicking"
+        raise InputError(problem, code="usage")
     changes = options.settings_values(settings, set_, LearnerSettings)
     asked, read = read_words(words), rarewords.Corpus.open(corpus)
 

@@ -86,9 +86,8 @@ def _toml(text: str, source: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(
-            f"the settings in {source} cannot be read: {error}; give TOML", code="settings"
-        ) from None
+        problem = f"the settings in {source} cannot be read: {error}; give TOML"
+        raise InputError(problem, code="settings") from None
 
 
 def engine_or_none(name: str, workers: int | None) -> AbstractContextManager[Engine | None]:
@@ -100,10 +99,8 @@ def save_embeddings(out: Path, embeddings: WordEmbeddings, skipped: dict[str, st
     """Write embeddings and name the words that have none; if no word has one, that is an error."""
     if not len(embeddings):
         word, reason = next(iter(skipped.items()))
-        raise InputError(
-            f"none of the {len(skipped)} words could be given an embedding; {word!r}: {reason}",
-            code="nothing-to-teach",
-        )
+        problem = f"none of the {len(skipped)} words could be given an embedding; {word!r}: {reason}"
+        raise InputError(problem, code="nothing-to-teach")
     for word, reason in skipped.items():
         typer.echo(f"{word}: {reason}", err=True)
     embeddings.save(out)

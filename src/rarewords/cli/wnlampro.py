@@ -148,8 +148,7 @@ def _read_counts(path: Path) -> dict[str, int]:
         for number, line in enumerate(lines, 1):
             word, _, count = line.rstrip("\n").partition("\t")
             if not word or not (count.isascii() and count.isdigit()):
-                raise InputError(
-                    f"{path}, line {number}: expected a word, a tab and a count, not {line!r}", code="usage"
-                )
+                problem = f"{path}, line {number}: expected a word, a tab and a count, not {line!r}"
+                raise InputError(problem, code="usage")
             counts[word] = counts.get(word, 0) + int(count)
     return counts

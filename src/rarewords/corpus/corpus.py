@@ -21,7 +21,7 @@ from rarewords._internal.cache import digest_of
 from rarewords._internal.files import file_digest, read_json
 from rarewords._internal.schema import parse
 from rarewords.corpus.characters import Hash, Int, fold
-from rarewords.corpus.columns import ragged, take
+from rarewords.corpus.columns import offsets, ragged, take
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.text import split, word_hashes
 from rarewords.errors import InputError
@@ -130,7 +130,7 @@ class Corpus:
 
     @cached_property
     def words(self) -> pa.Table:
-        """One row per word: ``hash``, ``word``, ``count``, ``contexts``, ``context_start``."""
+        """One row per word: ``hash``, ``word``, ``count``, ``contexts``."""
         return self._opened("words.arrow").read_all()
 
     @cached_property
@@ -195,7 +195,7 @@ class Corpus:
         sizes = take(self.words["contexts"], numbers[asked])
         if contexts is not None:
             sizes = np.minimum(sizes, min(contexts, self.settings.contexts))
-        places = ragged(take(self.words["context_start"], numbers[asked]), sizes)
+        places = ragged(self._starts[numbers[asked]], sizes)
         sentence, position = (take(self.context_rows[name], places) for name in ("sentence", "position"))
         return np.repeat(asked, sizes), sentence, position
 
@@ -233,9 +233,8 @@ class Corpus:
         path = self.path / name
         # A damaged Arrow file can crash the process, so each file is compared with its checksum on first use.
         if _checksum(path, path.stat().st_mtime_ns) != self.header.files[name].sha256:
-            raise InputError(
-                f"{path} is damaged: its checksum differs; build the corpus again", code="damaged"
-            )
+            problem = f"{path} is damaged: its checksum differs; build the corpus again"
+            raise InputError(problem, code="damaged")
         file = pa.ipc.open_file(pa.memory_map(str(path)))
         self._require(name, json.loads(file.schema.metadata[b"settings"]) == self.settings.to_dict())
         return file
@@ -244,6 +243,11 @@ class Corpus:
         if not fits:
             problem = f"{self.path / name} does not fit {self.path / 'corpus.json'}; build the corpus again"
             raise InputError(problem, code="damaged")
+
+    @cached_property
+    def _starts(self) -> Int:
+        """The first context of each word. *Shape:* (words + 1,)"""
+        return offsets(self.words["contexts"].to_numpy())
 
     @cached_property
     def _hashes(self) -> Hash:

@@ -37,11 +37,13 @@ SENTENCES_AT_ONCE = 250_000
 _CONTEXT = np.dtype([("word", "i8"), ("hash", "u8"), ("key", "u8"), ("position", "u2")])
 # Rows of a record batch, and types of the columns.
 _TABLES = {
-    "words.arrow": (1 << 20, {"hash": pa.uint64(), "word": pa.string(), "count": pa.int64(),
-                              "contexts": pa.uint32(), "context_start": pa.int64()}),
-    "contexts.arrow": (1 << 22, {"sentence": pa.uint32(), "position": pa.uint16()}),
-    "sentences.arrow": (SENTENCES_PER_BATCH, {"text": pa.string()}),
-}  # fmt: skip
+    "words": (
+        1 << 20,
+        {"hash": pa.uint64(), "word": pa.string(), "count": pa.int64(), "contexts": pa.uint32()},
+    ),
+    "contexts": (1 << 22, {"sentence": pa.uint32(), "position": pa.uint16()}),
+    "sentences": (SENTENCES_PER_BATCH, {"text": pa.string()}),
+}
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,10 @@ class Merge:
 
     def results(self, step: str) -> list[Path]:
         """The folders that a finished step has left, in the order of their ranges."""
-        return sorted((self.folder / step).iterdir())
+        return sorted((self.folder / step).glob("[0-9]*"))  # not what a killed run has half written
+
+
+Step = Callable[[Merge, int, int, Path], None]
 
 
 def merge_parts(
@@ -82,25 +87,20 @@ def merge_parts(
     with whole_folder(out) as folder, progress("Writing the corpus"):
         written = _write_tables(folder, merge)
         files = {name: File.of(folder / name) for name in FILES}
-        write_json(
-            folder / "corpus.json",
-            asdict(Header(FORMAT, settings, totals, *written, tuple(sorted(texts)), files)),
-        )
+        header = Header(FORMAT, settings, totals, *written, tuple(sorted(texts)), files)
+        write_json(folder / "corpus.json", asdict(header))
 
 
-def _run(
-    merge: Merge, name: str, step: Callable[[Merge, int, int, Path], None], ranges: int, engine: Engine
-) -> None:
+def _run(merge: Merge, name: str, step: Step, ranges: int, engine: Engine) -> None:
     """Run a step on each of some ranges of all 64-bit numbers."""
-    count = max(1, ranges)
-    edges = [2**64 * number // count for number in range(count + 1)]
+    edges = [2**64 * number // max(1, ranges) for number in range(max(1, ranges) + 1)]
     tasks = [(merge, step, *span, f"{name}/{at:06d}") for at, span in enumerate(pairwise(edges))]
     with progress(f"Merging {name}", total=len(tasks), unit="ranges") as bar:
         for _ in engine.map(_run_range, tasks):
             bar.advance()
 
 
-def _run_range(task: tuple[Merge, Callable[[Merge, int, int, Path], None], int, int, str]) -> None:
+def _run_range(task: tuple[Merge, Step, int, int, str]) -> None:
     """Run a step on one range, unless its result exists."""
     merge, step, low, high, name = task
     if not (merge.folder / name).exists():
@@ -131,7 +131,7 @@ def merge_words(merge: Merge, low: int, high: int, out: Path) -> None:
         hash=hashes,
         word=pa.concat_arrays([part["word"] for part in parts]).take(pa.array(first)),
         count=counts,
-        contexts=np.bincount(sample["word"], minlength=len(hashes)),
+        contexts=np.bincount(sample["word"], minlength=len(hashes)).astype(np.uint32),
     )
     write_batch(out / "contexts.arrow", place=place, position=sample["position"])
     write_batch(out / "keys.arrow", key=keys)
@@ -163,42 +163,29 @@ def merge_sentences(merge: Merge, low: int, high: int, out: Path) -> None:
 
 def _write_tables(folder: Path, merge: Merge) -> tuple[int, int]:
     """Write the Arrow files of a corpus; returns the numbers of sentences and contexts."""
-    words, sentences = merge.results("words"), merge.results("sentences")
-    place = merge.folder / "keys"
-    with place.open("wb") as stream:  # a file, since there may be too many for the memory
-        for result in sentences:
+    words, texts = merge.results("words"), merge.results("sentences")
+    with (merge.folder / "keys").open("wb") as stream:  # a file, since there may be too many for the memory
+        for result in texts:
             stream.write(open_batch(result / "sentences.arrow")["key"].to_numpy().tobytes())
-    rows = place.stat().st_size // 8
+        rows = stream.tell() // 8
     if rows >= 2**32:
-        raise InputError("the sample needs more than 2^32 sentences; use fewer --contexts", code="text")
-    keys = np.memmap(place, np.uint64, "r") if rows else np.zeros(0, np.uint64)
-    texts = ([open_batch(result / "sentences.arrow")["text"]] for result in sentences)
-    _write(folder, merge, "words.arrow", _word_columns(words))
-    _write(folder, merge, "contexts.arrow", _context_columns(words, keys))
-    _write(folder, merge, "sentences.arrow", texts, "zstd")
+        raise InputError("the sample needs more than 2^32 sentences; use fewer contexts", code="text")
+    keys = np.memmap(merge.folder / "keys", np.uint64, "r") if rows else np.zeros(0, np.uint64)
+    batches: dict[str, Iterator[list[Any]]] = {
+        "words": (open_batch(result / "words.arrow").columns for result in words),
+        "contexts": (_context_columns(result, keys) for result in words),
+        "sentences": ([open_batch(result / "sentences.arrow")["text"]] for result in texts),
+    }
+    metadata = {"format": FORMAT, "settings": json.dumps(merge.settings.to_dict(), sort_keys=True)}
+    for name, (size, types) in _TABLES.items():
+        compression = "zstd" if name == "sentences" else None  # the others are mapped
+        schema = pa.schema(types, metadata=metadata)
+        write_table(folder / f"{name}.arrow", schema, size, batches[name], compression)
     return rows, sum(open_batch(result / "contexts.arrow").num_rows for result in words)
 
 
-def _write(
-    folder: Path, merge: Merge, name: str, batches: Iterator[list[Any]], compression: str | None = None
-) -> None:
-    metadata = {"format": FORMAT, "settings": json.dumps(merge.settings.to_dict(), sort_keys=True)}
-    rows, types = _TABLES[name]
-    write_table(folder / name, pa.schema(types, metadata=metadata), rows, batches, compression)
-
-
-def _word_columns(words: list[Path]) -> Iterator[list[Any]]:
-    before = 0
-    for result in words:
-        batch = open_batch(result / "words.arrow")
-        edges = before + offsets(batch["contexts"].to_numpy())
-        yield [*batch.columns[:3], batch["contexts"].cast(pa.uint32()), edges[:-1]]
-        before = int(edges[-1])
-
-
-def _context_columns(words: list[Path], keys: Hash) -> Iterator[list[Any]]:
+def _context_columns(result: Path, keys: Hash) -> list[Any]:
     """The row of each context's sentence, and its position in it."""
-    for result in words:
-        rows = np.searchsorted(keys, open_batch(result / "keys.arrow")["key"].to_numpy()).astype(np.uint32)
-        batch = open_batch(result / "contexts.arrow")
-        yield [rows[batch["place"].to_numpy()], batch["position"]]
+    rows = np.searchsorted(keys, open_batch(result / "keys.arrow")["key"].to_numpy()).astype(np.uint32)
+    contexts = open_batch(result / "contexts.arrow")
+    return [rows[contexts["place"].to_numpy()], contexts["position"]]

@@ -43,9 +43,8 @@ def open_wordnet(folder: str | Path | None = None) -> Any:
         import nltk
         from nltk.corpus.reader.wordnet import WordNetCorpusReader
     except ImportError:
-        raise InputError(
-            "building WNLaMPro needs NLTK: pip install 'rarewords[wordnet]'", code="missing-extra"
-        ) from None
+        problem = "building WNLaMPro needs NLTK: pip install 'rarewords[wordnet]'"
+        raise InputError(problem, code="missing-extra") from None
 
     class Reader(WordNetCorpusReader):  # type: ignore[misc]
         def open(self, file: str) -> Any:
@@ -128,9 +127,8 @@ class Builder:
         self.seed, self.corrupted = seed, corruptions
         self.keywords = {word for word, count in counts.items() if count > 0 and _KEYWORD.fullmatch(word)}
         if not self.keywords:
-            raise InputError(
-                "the counts hold no word in lower-case letters a-z; count English text", code="wnlampro"
-            )
+            problem = "the counts hold no word in lower-case letters a-z; count English text"
+            raise InputError(problem, code="wnlampro")
         self.total = sum(counts.values())
         self.nouns = self._lemmas("n")
         self.adjectives = self._lemmas("a") | self._lemmas("s")
@@ -155,9 +153,8 @@ class Builder:
                 subset, number = "dev" if word in dev else "test", str(len(entries) + 1)
                 entries.append(Entry(number, subset, self._annotated(word, pos), relation, annotated))
         if not entries:
-            raise InputError(
-                "WordNet relates no word of the counts to a word of the model's vocabulary", code="wnlampro"
-            )
+            problem = "WordNet relates no word of the counts to a word of the model's vocabulary"
+            raise InputError(problem, code="wnlampro")
         return Dataset(tuple(entries))
 
     def antonyms(self, word: str) -> list[str]:
