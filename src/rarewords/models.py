@@ -193,7 +193,8 @@ def _downloaded(name: str) -> Path:
 def _unpack(packed: Path, target: Path, expected: Mapping[str, str]) -> None:
     from safetensors.torch import save_file
 
-    with whole_folder(target, replace=True) as folder:
+    shutil.rmtree(target, ignore_errors=True)  # it is damaged
+    with whole_folder(target) as folder:
         tensors = load_packed(packed / "weights.int8.safetensors")
         save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
         for name in expected.keys() - {"model.safetensors"}:

@@ -127,16 +127,6 @@ def test_an_output_that_is_not_free_is_refused_and_stale_work_removed(tmp_path):
         require_free(out / "config.json")
 
 
-def test_a_folder_that_a_killed_run_had_replaced_is_removed(tmp_path):
-    out, aside = tmp_path / "corpus", tmp_path / ".corpus.abcdefgh.old"
-    (aside / "old").mkdir(parents=True)
-    (tmp_path / ".corpus.abcdefgh.part").mkdir()
-    out.mkdir()
-    with workspace(out):
-        pass
-    assert list(tmp_path.iterdir()) == [out]
-
-
 def test_a_file_that_a_killed_run_was_writing_is_removed(tmp_path):
     left = tmp_path / ".embeddings.safetensors.abcdefgh.part"
     left.mkdir()

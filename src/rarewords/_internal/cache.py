@@ -177,14 +177,9 @@ def require_free(out: Path) -> None:
 
 
 def _clear_up(out: Path) -> None:
-    """Remove what a killed run has left: a half-written file or folder, and a folder that it had replaced."""
-    for ending in ("part", "old") if out.exists() else ("part",):
-        for left in _left_by_a_kill(out, ending):
-            shutil.rmtree(left, ignore_errors=True)
-
-
-def _left_by_a_kill(out: Path, ending: str) -> Iterator[Path]:
-    return out.absolute().parent.glob(f".{escape(out.name)}.????????.{ending}")
+    """Remove what a killed run has left: a half-written file or folder."""
+    for left in out.absolute().parent.glob(f".{escape(out.name)}.????????.part"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def _work_folder(out: Path) -> Path:

@@ -37,26 +37,19 @@ def whole_file(target: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(target: str | Path, *, replace: bool = False) -> Iterator[Path]:
+def whole_folder(target: str | Path) -> Iterator[Path]:
     """Yield a temporary folder beside ``target``; on success it is renamed to the target.
 
-    An existing target that is not empty is refused unless ``replace`` is given; with it, the old folder
-    is only removed once the new one is complete.
+    An existing target that is not empty is refused.
     """
     target = Path(target)
-    require_folder(target, empty=not replace)
+    require_folder(target, empty=True)
     with _folder_beside(target) as folder:
         yield folder
         with writing(target):
             for path in (folder, *folder.rglob("*")):
                 _readable_by_umask(path)
-            if target.exists():
-                discarded = _new_folder(target, ".old")
-                target.replace(discarded / "old")
-                folder.replace(target)
-                shutil.rmtree(discarded, ignore_errors=True)
-            else:
-                folder.replace(target)
+            folder.replace(target)
 
 
 def require_folder(path: Path, *, empty: bool) -> None:
@@ -171,7 +164,8 @@ def explain_os_error(error: OSError, target: str | Path) -> InputError:
 def _folder_beside(target: Path) -> Iterator[Path]:
     """A new folder beside a target, removed in the end."""
     with writing(target):
-        folder = _new_folder(target, ".part")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
     try:
         yield folder
     except Exception as error:
@@ -180,11 +174,6 @@ def _folder_beside(target: Path) -> Iterator[Path]:
         raise
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _new_folder(target: Path, ending: str) -> Path:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=ending, dir=target.parent))
 
 
 def _disk_full(error: Exception) -> bool:
