@@ -1,15 +1,23 @@
-"""Asking a model every pattern of every entry, and ranking the targets among its answers."""
+"""Asking a model every pattern of every entry, and ranking the targets among its answers.
 
+In float32 the last digits of a logit depend on the rest of the batch and on the machine, so two answers of
+nearly equal probability may swap places. If a rank or a precision depends on such digits, the query is
+computed again in float64. Ranks therefore do not depend on batch size, order, sharding or device.
+"""
+
+import copy
+import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Literal
 
 import numpy as np
 import torch
 
-from rarewords._internal.cache import Cache
-from rarewords._internal.engine import Engine
+from rarewords._internal.cache import Cache, key_of
+from rarewords._internal.engine import Engine, LocalEngine
+from rarewords._internal.progress import progress
 from rarewords._internal.schema import bounded, check_bounds
 from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
@@ -17,13 +25,23 @@ from rarewords.lm import LanguageModel
 from rarewords.models import shown_name
 from rarewords.ota.objective import baseline
 from rarewords.ota.settings import BASELINES
-from rarewords.queries import Query
+from rarewords.queries import Answers, Query
 from rarewords.tokens import Placement, Tokens
 from rarewords.wnlampro.dataset import Dataset, Entry, patterns_for
-from rarewords.wnlampro.predict import Asked, predict
 from rarewords.wnlampro.result import RANK_LIMIT, ProbeResult, score
 
 _ANSWERS_KEPT = 10
+# Log-probabilities of the same query in float32 differ by up to 7e-6 between batch sizes; four times that.
+CLOSE = 3e-5
+QUERIES_PER_SHARD = 8192
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query and the token ids of its targets."""
+
+    query: Query
+    targets: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -79,7 +97,7 @@ def evaluate(
     replacing = _replacements(lm, entries, settings, embeddings)
     questions = [_questions(entry, replacing, settings.placement, lm.whole_words) for entry in entries]
     asked = [question for group in questions for question in group]
-    ids = predict(lm, settings.depth, asked, cache=cache, engine=engine)
+    ids = _predict(lm, settings.depth, asked, cache, engine)
     answered = np.split(ids, np.cumsum([len(group) for group in questions])[:-1])
     found = [np.isin(rows, group[0].targets) for group, rows in zip(questions, answered, strict=True)]
     rank, hits3, hits10 = np.array([score(one) for one in found]).T
@@ -164,3 +182,64 @@ def _best_answers(tokens: Tokens, questions: Sequence[Asked], ids: np.ndarray, f
     best = int(np.where(found.any(axis=1), found.argmax(axis=1), found.shape[1]).argmin())
     query, answers = questions[best].query, tokens.text_of(ids[best, :_ANSWERS_KEPT].tolist())
     return f"{query.pattern.replace('<W>', query.word)} {', '.join(answers)}"
+
+
+def _predict(
+    lm: LanguageModel, depth: int, asked: Sequence[Asked], cache: Cache | None, engine: Engine | None
+) -> np.ndarray:
+    """The first ``depth`` answers to each query, the most probable first. *Shape:* (queries, depth)"""
+    shards = [asked[i : i + QUERIES_PER_SHARD] for i in range(0, len(asked), QUERIES_PER_SHARD)]
+    answer = partial(_answer_shard, lm, depth, cache)
+    found: dict[int, np.ndarray] = {}
+    with progress("Filling blanks", total=len(asked), unit="queries") as bar:
+        for number, ids in (engine or LocalEngine(1)).map(answer, shards):
+            found[number] = ids
+            bar.advance(len(ids))
+    return np.concatenate([found[number] for number in range(len(shards))])
+
+
+def _answer_shard(lm: LanguageModel, depth: int, cache: Cache | None, asked: Sequence[Asked]) -> np.ndarray:
+    if cache is None:
+        return _answers(lm, depth, asked)
+    # What is asked, of which model and how deep. The targets belong to it: only their ranks are exact.
+    queries = [one.query for one in asked]
+    shown = [np.asarray(one.embedding, "<f4").tobytes() for one in queries if one.embedding is not None]
+    texts = [(one.pattern, one.word, one.embedding is not None, one.placement) for one in queries]
+    about = [texts, [one.targets for one in asked], hashlib.sha256(b"".join(shown)).hexdigest()]
+    key = key_of(lm.fingerprint, sorted(lm.tokenizer.get_vocab().items()), str(lm.dtype), depth, about)
+    return cache.arrays("answers", key, lambda: {"ids": _answers(lm, depth, asked)})["ids"]
+
+
+def _answers(lm: LanguageModel, depth: int, asked: Sequence[Asked]) -> np.ndarray:
+    queries = [one.query for one in asked]
+    # One answer more, to see whether the last place is close to the next.
+    answers = lm.fill(queries, top_k=depth + 1)
+    ids = answers.ids[:, :depth].astype(np.int32)
+    again = _undecided(asked, answers) if lm.dtype == torch.float32 else []
+    if again:
+        ids[again] = _double(lm).fill([queries[i] for i in again], top_k=depth).ids
+    return ids
+
+
+def _undecided(asked: Sequence[Asked], answers: Answers) -> list[int]:
+    """The queries where last digits decide the rank of the first target or the hits in the first 3 or 10.
+
+    Places beyond the rank limit do not affect any metric and stay as they are.
+    """
+    close = -np.diff(answers.log_probs[:, : RANK_LIMIT + 1], axis=1) < CLOSE
+    undecided = []
+    for i in np.flatnonzero(close.any(axis=1)).tolist():
+        wanted = np.isin(answers.ids[i, : RANK_LIMIT + 1], asked[i].targets)
+        first = int(wanted.argmax())
+        # Between places j and j + 1: around the first target, and at the ends of the first 3 and 10.
+        borders = np.array([j for j in (first - 1, first, 2, 9) if 0 <= j < close.shape[1]])
+        if (close[i, borders] & (wanted[borders] != wanted[borders + 1])).any():
+            undecided.append(i)
+    return undecided
+
+
+@lru_cache(maxsize=1)  # evaluations of one model share it
+def _double(lm: LanguageModel) -> LanguageModel:
+    device = "cpu" if lm.device.type == "mps" else lm.device  # mps has no float64
+    model = copy.deepcopy(lm.model).to(device=device, dtype=torch.float64)
+    return LanguageModel(model, lm.tokenizer, name=lm.name)
