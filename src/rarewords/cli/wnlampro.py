@@ -17,9 +17,6 @@ from rarewords.errors import InputError
 from rarewords.models import load_tokenizer, shown_name
 from rarewords.ota.settings import BASELINES
 from rarewords.tokens import Placement, Tokens
-from rarewords.wnlampro.builder import build as build_dataset
-from rarewords.wnlampro.dataset import load as load_dataset
-from rarewords.wnlampro.result import ProbeResult
 
 _HELP = "Measure what a model understands of words, by how often they occur."
 app = typer.Typer(no_args_is_help=True, help=_HELP)
@@ -43,7 +40,9 @@ def build(
     from rarewords.wnlampro.tables import sizes_table
 
     known = Tokens(load_tokenizer(model)).whole_words
-    dataset = build_dataset(_read_counts(counts), known, wordnet=wordnet, seed=seed, corruptions=corruptions)
+    dataset = rarewords.wnlampro.build(
+        _read_counts(counts), known, wordnet=wordnet, seed=seed, corruptions=corruptions
+    )
     dataset.save(out)
     typer.echo(sizes_table(dataset), nl=False)
 
@@ -89,16 +88,21 @@ def evaluate(
 
         rarewords wnlampro eval --subset dev --out dev.json
     """
-    from rarewords.wnlampro.probing import EvalSettings
     from rarewords.wnlampro.tables import result_table
 
     method = embeddings if embeddings in (None, *BASELINES) else "embeddings"
     chosen = options.read_settings(
-        settings, set_, EvalSettings, method=method, subset=subset, limit=limit, placement=placement
+        settings,
+        set_,
+        rarewords.wnlampro.EvalSettings,
+        method=method,
+        subset=subset,
+        limit=limit,
+        placement=placement,
     )
     given = open_embeddings(embeddings) if method == "embeddings" and embeddings else None
     label = f"{shown_name(model)} {Path(embeddings).stem}" if embeddings else None
-    dataset = load_dataset(data)
+    dataset = rarewords.wnlampro.load(data)
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     with workspace(out) as cache, options.engine_or_none(engine, workers) as runner:
         result = rarewords.wnlampro.evaluate(
@@ -125,11 +129,10 @@ def compare(
 
         rarewords wnlampro compare before.json after.json
     """
-    from rarewords.wnlampro.comparison import compare as compare_results
     from rarewords.wnlampro.tables import answers_table, comparison_table, difference_table
 
-    loaded = [ProbeResult.load(path) for path in results]
-    comparison = compare_results(loaded)
+    loaded = [rarewords.wnlampro.ProbeResult.load(path) for path in results]
+    comparison = rarewords.wnlampro.compare(loaded)
     tables = [comparison_table(comparison)]
     if len(results) > 1:
         tables.append(f"MRR against {comparison.labels[0]}:\n\n{difference_table(comparison)}")
