@@ -19,7 +19,7 @@ _ORDER = """
 """
 ORDER = _ORDER.split()
 # What loads other modules when a name of it is first used.
-_LAZY = {"rarewords", "rarewords.wnlampro"}
+_LAZY = {"rarewords"}
 # Imports inside functions that would close a cycle: a comment at each says why.
 _LATE = {("rarewords.corpus.corpus", "rarewords.corpus.build")}
 _LONGEST_FILE = 400

@@ -12,7 +12,9 @@ import numpy as np
 import torch
 
 from experiments.paper.published import CORPUS_WORDS, EXAMPLES
+from experiments.paper.results import of_set, relabelled, replaced
 from experiments.paper.settings import CONFIGURATIONS, ReproduceSettings, sample
+from experiments.paper.stages import Stages
 from rarewords import __version__
 from rarewords._internal.cache import Cache, key_of
 from rarewords.corpus.corpus import Corpus
@@ -43,7 +45,7 @@ class Experiment:
     corpus: Corpus
     dataset: Dataset
     settings: ReproduceSettings
-    cache: Cache
+    cache: Stages
     targets: WordEmbeddings | None = None
 
     def __post_init__(self) -> None:
@@ -99,7 +101,7 @@ class Experiment:
     def contexts(self) -> PreparedContexts:
         """The contexts of training words and shown words, read from the corpus once per run."""
         words = list(dict.fromkeys([*self.frequent, *self.shown_words]))
-        with self.cache.timed("Reading contexts from the corpus"):
+        with self.cache.stage("Reading contexts from the corpus"):
             return PreparedContexts(self.corpus, words, self.settings.contexts)
 
     @cached_property
@@ -135,19 +137,19 @@ class Experiment:
         self,
         label: str,
         *,
-        method: str = "embeddings",
+        method: Any = "embeddings",
         embeddings: WordEmbeddings | None = None,
         subset: str = "all",
     ) -> ProbeResult:
         """The model with one embedding per keyword; entries whose keyword has none keep their answers."""
-        base = self.subwords if subset == "all" else self.subwords.of_set(self.dataset, subset)
+        base = self.subwords if subset == "all" else of_set(self.subwords, self.dataset, subset)
         shown = set(self._several_subwords(self.keywords())) if embeddings is None else embeddings
         entries = self.dataset.select(subset=subset)
         changed = tuple(entry for entry in entries if entry.word.text in shown)
         if not changed:
-            return base.restrict(base.count >= 0, label=label, method=method)
+            return relabelled(base, label=label, method=method)
         part = Dataset(changed, self.dataset.name)
-        return base.replaced(self._probe(part, EvalSettings(method=method), embeddings, label=label))
+        return replaced(base, self._probe(part, EvalSettings(method=method), embeddings, label=label))
 
     def training(self, configuration: str, seed: int) -> dict[int, WordEmbeddings]:
         """The embeddings that a configuration of attentive mimicking makes at the measured epochs."""

@@ -121,6 +121,12 @@ class Part(ABC):
         return [text.format(self=self, **facts) for text in TEXTS[self.name].get("reasons", ())]
 
 
+def about_seeds(compared: Comparison) -> str:
+    """What to know about the runs with several seeds."""
+    number = max(map(len, compared.cells[-1].runs["mrr"]))
+    return f"Means of {number} seeds ± their standard deviation." if number > 1 else "**One seed.**"
+
+
 def cell_text(
     compared: Comparison, method: int, relation: str = "all", band: str = "all", metric: str = "mrr"
 ) -> str:

@@ -17,8 +17,8 @@ from markdown_it import MarkdownIt
 
 from experiments.paper.part import TEXTS, VERDICTS, Claim, Part, count_verdicts
 from experiments.paper.settings import ReproduceSettings
+from experiments.paper.stages import Cost
 from rarewords import __version__
-from rarewords._internal.cache import Cost
 from rarewords._internal.files import write_json, write_lines
 from rarewords._internal.progress import duration
 from rarewords._internal.schema import to_json

@@ -20,7 +20,8 @@ from experiments.paper.parts.methods import MethodsPart
 from experiments.paper.parts.ota import OtaPart
 from experiments.paper.report import Reproduction, environment, write_report
 from experiments.paper.settings import CONFIGURATIONS, ReproduceSettings, sample_dataset
-from rarewords._internal.cache import Cache, Cost, key_of
+from experiments.paper.stages import Cost, Stages
+from rarewords._internal.cache import key_of
 from rarewords._internal.engine import Engine
 from rarewords._internal.files import read_json, require_folder, write_json, write_lines
 from rarewords._internal.progress import message, progress
@@ -77,7 +78,7 @@ def reproduce(
     """
     out, chosen, began = Path(out), check_parts(parts), time.time()
     require_folder(out, empty=False)
-    settings, cache = settings or ReproduceSettings(), Cache(out / "cache")
+    settings, cache = settings or ReproduceSettings(), Stages(out / "cache")
     entries = sample_dataset(dataset or load(), settings)
     experiment = Experiment(lm, corpus, entries, settings, cache, targets)
     identity = key_of(experiment.identity)
@@ -85,9 +86,9 @@ def reproduce(
         _make_ahead(experiment, [PARTS[name] for name in chosen], out / "results", engine)
     for number, name in enumerate(chosen, 1):
         message(f"Part {number} of {len(chosen)}: {PARTS[name].title}")
-        before = set(cache.costs)
+        before = set(cache.spent)
         result = PARTS[name].run(experiment, out / "results")
-        spent = [cost for key, cost in cache.costs.items() if key not in before]
+        spent = [cost for key, cost in cache.spent.items() if key not in before]
         finished = _Finished(identity, environment(lm), tuple(spent), result)
         # With the keys in the order of the tables, which write_json would sort.
         text = json.dumps(to_json(finished), indent=1, ensure_ascii=False)
@@ -101,7 +102,7 @@ def reproduce(
             f"{out} has no results of this model, corpus and settings to report on", code="missing-file"
         )
     earlier = [replace(cost, reused=True) for finished in found.values() for cost in finished.costs]
-    costs = {cost.stage: cost for cost in (*earlier, *cache.costs.values())}
+    costs = {cost.stage: cost for cost in (*earlier, *cache.spent.values())}
     results = {
         name: parse(PARTS[name], finished.result, files[name], remedy) for name, finished in found.items()
     }

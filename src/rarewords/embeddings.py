@@ -37,23 +37,19 @@ class WordEmbeddings:
         self.words = words = list(words)
         self.matrix = np.ascontiguousarray(matrix, dtype=np.float32)
         self.settings: dict[str, Any] = dict(settings or {})
-        if self.matrix.ndim != 2 or len(words) != len(self.matrix):
-            raise InputError(
-                f"{len(words)} words need as many rows, not a matrix {self.matrix.shape}", code="embeddings"
-            )
-        if len(set(words)) != len(words):
+        shape, problem = self.matrix.shape, ""
+        if len(shape) != 2 or len(words) != shape[0]:
+            problem = f"{len(words)} words need as many rows, not a matrix {shape}"
+        elif len(set(words)) != len(words):
             ((twice, _),) = Counter(words).most_common(1)
-            raise InputError(
-                f"the word {twice!r} is given twice; keep one of its embeddings", code="embeddings"
-            )
-        empty = next((row for row, word in enumerate(words) if not word.strip()), None)
-        if empty is not None:
-            raise InputError(f"the word of embedding {empty + 1} is empty; remove it", code="embeddings")
-        bad = np.flatnonzero(~np.isfinite(self.matrix).all(axis=1))
-        if len(bad):
-            raise InputError(
-                f"{words[bad[0]]!r} holds NaN or infinite numbers ({len(bad)} such words)", code="embeddings"
-            )
+            problem = f"the word {twice!r} is given twice; keep one of its embeddings"
+        elif not all(map(str.strip, words)):
+            empty = next(row for row, word in enumerate(words, 1) if not word.strip())
+            problem = f"the word of embedding {empty} is empty; remove it"
+        elif len(bad := np.flatnonzero(~np.isfinite(self.matrix).all(axis=1))):
+            problem = f"{words[bad[0]]!r} holds NaN or infinite numbers ({len(bad)} such words)"
+        if problem:
+            raise InputError(problem, code="embeddings")
 
     @property
     def dim(self) -> int:
@@ -93,20 +89,16 @@ class WordEmbeddings:
     def subset(self, words: Iterable[str]) -> "WordEmbeddings":
         """These words only, in this order; a word without an embedding is an error."""
         chosen = list(words)
-        missing = [word for word in chosen if word not in self]
-        if missing:
-            raise InputError(
-                f"there is no embedding for {missing[0]!r} ({len(missing)} words are missing)",
-                code="embeddings",
-            )
+        if missing := [word for word in chosen if word not in self]:
+            problem = f"there is no embedding for {missing[0]!r} ({len(missing)} words are missing)"
+            raise InputError(problem, code="embeddings")
         return WordEmbeddings(chosen, self.matrix[[self._rows[word] for word in chosen]], self.settings)
 
     def merge(self, other: "WordEmbeddings") -> "WordEmbeddings":
         """The union of both; ``other`` wins for a word that both have."""
         if self.dim != other.dim:
-            raise InputError(
-                f"embeddings of size {self.dim} and {other.dim} cannot be merged", code="embeddings"
-            )
+            problem = f"embeddings of size {self.dim} and {other.dim} cannot be merged"
+            raise InputError(problem, code="embeddings")
         kept = [word for word in self.words if word not in other]
         rows = self.matrix[[self._rows[word] for word in kept]]
         settings = {"merged": [self.settings, other.settings]}
@@ -148,19 +140,12 @@ class WordEmbeddings:
                 problem = f"{path} is a safetensors file, but not one of word embeddings"
                 raise InputError(problem, code="embeddings")
             embeddings.matrix, ends, text = (file.get_tensor(name).numpy() for name in names)
-            shapes = [one.ndim for one in (embeddings.matrix, ends, text)]
-            kinds = [str(one.dtype) for one in (embeddings.matrix, ends, text)]
-            right = shapes == [2, 1, 1] and kinds == ["float32", "int64", "uint8"]
+            kinds = [(one.ndim, str(one.dtype)) for one in (embeddings.matrix, ends, text)]
+            right = kinds == [(2, "float32"), (1, "int64"), (1, "uint8")]
             steps = np.diff(ends, prepend=0) if right else ends
-            if (
-                not right
-                or len(ends) != len(embeddings.matrix)
-                or (steps <= 0).any()
-                or steps.sum() != len(text)
-            ):
-                raise InputError(
-                    f"{path} is damaged: its words and embeddings do not match; {remedy}", code="damaged"
-                )
+            if not right or len(ends) != len(embeddings) or (steps <= 0).any() or steps.sum() != len(text):
+                problem = f"{path} is damaged: its words and embeddings do not match; {remedy}"
+                raise InputError(problem, code="damaged")
             raw = text.tobytes()
             embeddings.words = [raw[start:end].decode() for start, end in pairwise([0, *ends.tolist()])]
         embeddings.settings = _settings(metadata.get("settings", ""), path)
@@ -170,10 +155,8 @@ class WordEmbeddings:
         """Write the word2vec text format: a line ``count dim``, then one line per word with its numbers."""
         spaced = next((word for word in self.words if any(letter.isspace() for letter in word)), None)
         if spaced is not None:
-            raise InputError(
-                f"the word2vec text format cannot hold {spaced!r}, a word with a space in it",
-                code="embeddings",
-            )
+            problem = f"the word2vec text format cannot hold {spaced!r}, a word with a space in it"
+            raise InputError(problem, code="embeddings")
         rows = zip(self.words, self.matrix, strict=True)
         lines = (f"{word} {' '.join(format(one, '.9g') for one in row.tolist())}\n" for word, row in rows)
         write_lines(path, chain([f"{len(self)} {self.dim}\n"], lines))
@@ -190,13 +173,11 @@ class WordEmbeddings:
                 words.append(word)
                 try:
                     rows.append(np.array(values, dtype=np.float32))
-                except ValueError:
-                    raise InputError(
-                        f"{path}, line {number}: {word!r} is not followed by numbers", code="embeddings"
-                    ) from None
-                if len(values) != len(rows[0]) or not values:
-                    expected = f"{len(values)} numbers where {len(rows[0])} were expected"
-                    raise InputError(f"{path}, line {number}: {expected}", code="embeddings")
+                    if len(values) != len(rows[0]) or not values:
+                        raise ValueError(f"{len(values)} numbers where {len(rows[0])} were expected")
+                except ValueError as error:
+                    problem = f"{path}, line {number}: {word!r} is not followed by its numbers ({error})"
+                    raise InputError(problem, code="embeddings") from None
         if not rows:
             raise InputError(f"{path} holds no embeddings", code="no-text")
         return cls(words, np.stack(rows), {"source": Path(path).name})

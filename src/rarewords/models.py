@@ -28,18 +28,9 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "default"
 BUNDLED_NAME = "gte-mlm"
 # Files of a model on the hub that are not needed: the same weights for other frameworks.
-_OTHER_FRAMEWORKS = (
-    "*.onnx",
-    "*.h5",
-    "*.msgpack",
-    "*.ot",
-    "*.tflite",
-    "*.gguf",
-    "onnx/*",
-    "openvino/*",
-    "coreml/*",
-)
-_OTHER_WEIGHTS = (*_OTHER_FRAMEWORKS, "*.bin", "*.pt", "*.pth")
+_OTHER_FRAMEWORKS = ["*.onnx", "*.h5", "*.msgpack", "*.ot", "*.tflite", "*.gguf"]
+_OTHER_FRAMEWORKS += ["onnx/*", "openvino/*", "coreml/*"]
+_OTHER_WEIGHTS = [*_OTHER_FRAMEWORKS, "*.bin", "*.pt", "*.pth"]
 _SECONDS_FOR_THE_HUB = 10.0
 
 Kind = Literal["masked", "encoder", "causal"]
@@ -110,9 +101,8 @@ def choose_device(device: str = "auto") -> torch.device:
         raise InputError(f"unknown device {device!r}; use auto, cuda, cuda:N, mps or cpu", code="device")
     there = {"cuda": torch.cuda.device_count() if cuda else 0, "mps": int(mps), "cpu": 1}
     if (chosen.index or 0) >= there[chosen.type]:
-        raise InputError(
-            f"this machine has no device {device} that PyTorch can use; use --device cpu", code="device"
-        )
+        problem = f"this machine has no device {device} that PyTorch can use; use --device cpu"
+        raise InputError(problem, code="device")
     return chosen
 
 
@@ -163,17 +153,14 @@ def model_folder(name: str | Path) -> Path:
     """The folder of a model, checked: the bundled one, a local folder, or a download from the hub."""
     source = str(bundled_model()) if str(name) == DEFAULT_MODEL else str(name)
     path = Path(source)
-    if path.is_file():
-        raise InputError(f"{source} is a file; give the model's folder", code="model-not-found")
     looks_local = path.is_absolute() or source.startswith((".", "~")) or source.count("/") > 1
-    if looks_local and not path.is_dir():
-        raise InputError(f"the model folder {source} does not exist", code="model-not-found")
+    if path.is_file() or (looks_local and not path.is_dir()):
+        problem = "is a file; give the model's folder" if path.is_file() else "does not exist; check the path"
+        raise InputError(f"{source} {problem}", code="model-not-found")
     path = path if path.is_dir() else _downloaded(source)
     check_folder(path)
     if not (transformer_folder(path) / "config.json").is_file():
-        raise InputError(
-            f"{path} has no config.json, so it is not a Hugging Face model folder", code="model-not-found"
-        )
+        raise InputError(f"{path} is no Hugging Face folder: it lacks config.json", code="model-not-found")
     return path
 
 
@@ -183,25 +170,18 @@ def _downloaded(name: str) -> Path:
 
     One request tells whether there is such a model; the libraries underneath would retry for half a minute.
     """
-    from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-        RepositoryNotFoundError,
-    )
+    from huggingface_hub import HfApi, errors, snapshot_download
 
     try:
         files = HfApi().model_info(name, timeout=_SECONDS_FOR_THE_HUB).siblings or ()
         safe = any(file.rfilename.endswith(".safetensors") for file in files)
-        unused = _OTHER_WEIGHTS if safe else _OTHER_FRAMEWORKS
-        return Path(snapshot_download(name, ignore_patterns=list(unused)))
-    except GatedRepoError:
+        return Path(snapshot_download(name, ignore_patterns=_OTHER_WEIGHTS if safe else _OTHER_FRAMEWORKS))
+    except errors.GatedRepoError:
         problem = f"the model {name} is gated; accept its conditions on the hub and log in (hf auth login)"
-    except (HFValidationError, RepositoryNotFoundError):
+    except (errors.HFValidationError, errors.RepositoryNotFoundError):
         problem = f"the model {name} is neither a folder nor on the hub; check the spelling, or log in"
     except Exception as error:  # its class depends on the version of huggingface_hub
-        with suppress(LocalEntryNotFoundError):
+        with suppress(errors.LocalEntryNotFoundError):
             return Path(snapshot_download(name, local_files_only=True))
         problem = (
             f"the model {name} is neither a folder nor in the hub's cache, and the hub cannot be reached "
@@ -213,25 +193,24 @@ def _downloaded(name: str) -> Path:
 def _unpack(packed: Path, target: Path, expected: Mapping[str, str]) -> None:
     from safetensors.torch import save_file
 
-    with whole_folder(target, replace=True) as folder:
+    shutil.rmtree(target, ignore_errors=True)  # it is damaged
+    with whole_folder(target) as folder:
         tensors = load_packed(packed / "weights.int8.safetensors")
         save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
         for name in expected.keys() - {"model.safetensors"}:
             shutil.copyfile(packed / name, folder / name)
         if damaged := _damaged(folder, expected):
-            raise InputError(
-                f"the bundled model is damaged ({damaged}); install rarewords again", code="damaged"
-            )
+            problem = f"the bundled model is damaged ({damaged}); install rarewords again"
+            raise InputError(problem, code="damaged")
 
 
 def _damaged(folder: Path, expected: Mapping[str, str]) -> str | None:
     """The first file that is missing or not as expected."""
     for name, digest in expected.items():
-        try:
-            if file_digest(folder / name) != digest:
-                return name
-        except OSError:
-            return name
+        with suppress(OSError):
+            if file_digest(folder / name) == digest:
+                continue
+        return name
     return None
 
 

@@ -92,7 +92,7 @@ def test_learned_embeddings_are_the_same_and_readings_kept(lm, corpus, engine, m
 def test_ranks_are_the_same(lm, engine, monkeypatch):
     sample = wnlampro.Dataset(wnlampro.load().select(limit=12), "a sample")
     here = wnlampro.evaluate(lm, sample)
-    monkeypatch.setattr("rarewords.wnlampro.predict.QUERIES_PER_SHARD", 23)
+    monkeypatch.setattr("rarewords.wnlampro.probing.QUERIES_PER_SHARD", 23)
     there = wnlampro.evaluate(lm, sample, engine=engine)
     for name in ("rank", "hits3", "hits10"):
         assert np.array_equal(getattr(there, name), getattr(here, name)), name

@@ -118,7 +118,7 @@ def test_the_split_of_the_text_does_not_matter(reference_corpus, halves, monkeyp
     both = build([halves / "b.txt", halves / "a.txt"], halves / "both", SMALL, workers=1)
     assert tables(both.path) == tables(reference_corpus.path)
     # With ranges so small that each step of the merge has many.
-    for name, size in (("CONTEXTS_AT_ONCE", 9000), ("SENTENCES_AT_ONCE", 1000), ("BLOCKS_AT_ONCE", 16)):
+    for name, size in (("CONTEXTS_AT_ONCE", 9000), ("SENTENCES_AT_ONCE", 1000)):
         monkeypatch.setattr(merge, name, size)
     ranges = build([halves / "a.txt", halves / "b.txt"], halves / "ranges", SMALL, workers=1)
     assert digests(ranges.path) == digests(both.path)
@@ -126,11 +126,12 @@ def test_the_split_of_the_text_does_not_matter(reference_corpus, halves, monkeyp
 
 
 def test_record_batches_do_not_depend_on_the_ranges(reference_corpus, halves, monkeypatch):
+    sentences = {"sentences": merge._TABLES["sentences"]}  # whose batches readers count on
     small = {name: (rows >> 13, types) for name, (rows, types) in merge._TABLES.items()}
-    monkeypatch.setattr(merge, "_TABLES", {**small, "sentences.arrow": (100, small["sentences.arrow"][1])})
+    monkeypatch.setattr(merge, "_TABLES", {**small, **sentences})
     one = build([halves / "a.txt", halves / "b.txt"], halves / "one", SMALL, workers=1)
     monkeypatch.setattr(merge, "CONTEXTS_AT_ONCE", 9000)
-    monkeypatch.setattr(merge, "BLOCKS_AT_ONCE", 16)
+    monkeypatch.setattr(merge, "SENTENCES_AT_ONCE", 1000)
     two = build([halves / "b.txt", halves / "a.txt"], halves / "two", SMALL, workers=1)
     assert digests(one.path) == digests(two.path) != digests(reference_corpus.path)
     for word in ("the", "zero", "informal"):

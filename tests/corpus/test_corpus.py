@@ -6,11 +6,9 @@ import shutil
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from rarewords.corpus.build import build
-from rarewords.corpus.corpus import FILES, SENTENCES_PER_BLOCK, Corpus, pack, unpack
+from rarewords.corpus.corpus import FILES, SENTENCES_PER_BATCH, Corpus
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.errors import InputError
 from tests.corpus import reference
@@ -135,17 +133,10 @@ def test_a_corpus_of_an_earlier_format_is_refused(copy):
         Corpus.open(copy)
 
 
-def test_sentences_lie_in_blocks_that_arrow_can_decompress(corpus):
-    blocks, texts = corpus.blocks["text"].to_pylist(), []
-    for block in blocks:
-        size, packed = int.from_bytes(block[:8], "little"), block[8:]
-        texts.append(pa.decompress(packed, size, codec="zstd", asbytes=True).decode("utf-8"))
-    assert {text.count("\n") + 1 for text in texts[:-1]} == {SENTENCES_PER_BLOCK} == {64}
-    assert "\n".join(texts).split("\n") == corpus.sentences(np.arange(corpus.header.sentences))
-    assert sum(map(len, blocks)) < sum(len(text.encode()) for text in texts) * 0.6
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.binary().map(lambda raw: raw.replace(b"\n", b" ")), min_size=1, max_size=64))
-def test_a_block_unpacks_to_what_was_packed(sentences):
-    assert unpack(pack(sentences)).split(b"\n") == sentences
+def test_sentences_lie_in_batches_that_arrow_compresses(corpus):
+    with pa.ipc.open_file(str(corpus.path / "sentences.arrow")) as file:
+        batches = [file.get_batch(number)["text"].to_pylist() for number in range(file.num_record_batches)]
+    assert {len(batch) for batch in batches[:-1]} == {SENTENCES_PER_BATCH} == {256}
+    texts = [text for batch in batches for text in batch]
+    assert texts == corpus.sentences(np.arange(corpus.header.sentences))
+    assert (corpus.path / "sentences.arrow").stat().st_size < sum(len(text.encode()) for text in texts) * 0.6

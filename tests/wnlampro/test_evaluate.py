@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rarewords import LanguageModel, WordEmbeddings
-from rarewords.wnlampro import predict as predict_module
+from rarewords.wnlampro import probing
 from rarewords.wnlampro.dataset import Dataset, patterns_for
 from rarewords.wnlampro.probing import EvalSettings, evaluate
 from tests.architectures import small_model
@@ -88,9 +88,9 @@ class OtherLastDigits(LanguageModel):
 def test_ranks_that_hang_on_last_digits_are_decided_in_float64(lm, sample, result, monkeypatch):
     other = OtherLastDigits(lm.model, lm.tokenizer)
     torch.manual_seed(0)
-    monkeypatch.setattr(predict_module, "CLOSE", 0.0)
+    monkeypatch.setattr(probing, "CLOSE", 0.0)
     assert columns(evaluate(other, sample)) != columns(result)  # without a second look they differ
-    monkeypatch.setattr(predict_module, "CLOSE", 4e-2)
+    monkeypatch.setattr(probing, "CLOSE", 4e-2)
     assert columns(evaluate(other, sample)) == columns(result)
 
 

@@ -4,14 +4,14 @@ import pytest
 
 from rarewords import LanguageModel
 from rarewords._internal.cache import Cache
-from rarewords.wnlampro import predict
+from rarewords.wnlampro import probing
 from rarewords.wnlampro.dataset import Dataset
 from rarewords.wnlampro.probing import EvalSettings, evaluate
 
 
 def test_finished_shards_are_reused_for_the_same_questions_only(lm, bundled, tmp_path, monkeypatch):
     sample = Dataset(bundled.select(limit=24), "a sample")
-    monkeypatch.setattr(predict, "QUERIES_PER_SHARD", 35)
+    monkeypatch.setattr(probing, "QUERIES_PER_SHARD", 35)
     asked, fill = [], LanguageModel.fill
 
     def failing(self, queries, **options):

@@ -9,7 +9,8 @@ from typing import Self
 
 from experiments.paper import published
 from experiments.paper.experiment import Experiment
-from experiments.paper.part import EMPTY, Check, Claim, Part, cell_text, change
+from experiments.paper.part import EMPTY, Check, Claim, Part, about_seeds, cell_text, change
+from experiments.paper.results import of_set
 from experiments.paper.settings import CONFIGURATIONS, ReproduceSettings
 from rarewords.wnlampro.comparison import Comparison, compare
 from rarewords.wnlampro.result import ProbeResult
@@ -40,7 +41,7 @@ class AblationPart(Part):
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
         epochs = experiment.settings.epochs
-        subwords = experiment.subwords.of_set(experiment.dataset, "dev")
+        subwords = of_set(experiment.subwords, experiment.dataset, "dev")
         runs: dict[tuple[str, int], list[ProbeResult]] = defaultdict(list)
         shares: dict[str, list[float]] = defaultdict(list)
         for seed in experiment.settings.training_seeds:
@@ -73,7 +74,10 @@ class AblationPart(Part):
             row += [EMPTY if configuration == "am" else signed(gain) for gain in gains]
             rows.append([*row, f"{fmean(self.context_share[configuration]):.0%}"])
         header += ["Δ AM", "Δ AM, paper", "from contexts"]
-        return [self.text("text", subwords=figure(self.subwords)), self.table(header, rows)]
+        return [
+            self.text("text", subwords=figure(self.subwords), seeds=about_seeds(self.longer)),
+            self.table(header, rows),
+        ]
 
     def claims(self) -> Sequence[Claim]:
         lean, more = self.context_share["am"], self.context_share["am+context"]

@@ -12,6 +12,7 @@ from experiments.paper import published
 from experiments.paper.experiment import HEAT_MAP_DEPTH, Experiment
 from experiments.paper.figures import HeatMap, draw_heat_map, heat_map
 from experiments.paper.part import Check, Claim, Part, p_text
+from experiments.paper.results import restrict
 from rarewords.wnlampro.comparison import LEVEL, binomial_test
 from rarewords.wnlampro.tables import signed
 
@@ -37,7 +38,7 @@ class HeatMapPart(HeatMap, Part):
         from scipy.stats import spearmanr  # takes a second to import
 
         found = heat_map(experiment.subwords)
-        entries = experiment.subwords.restrict(experiment.subwords.chosen("cohyponym"))
+        entries = restrict(experiment.subwords, experiment.subwords.chosen("cohyponym"))
         ranks = np.where(entries.rank > 0, entries.rank, HEAT_MAP_DEPTH + 1)
         test = spearmanr(entries.count, ranks)
         correlation = float(test.statistic), float(test.pvalue)

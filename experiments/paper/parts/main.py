@@ -10,7 +10,8 @@ import numpy as np
 
 from experiments.paper import published
 from experiments.paper.experiment import Experiment
-from experiments.paper.part import EMPTY, Check, Claim, Part, cell_text, change
+from experiments.paper.part import EMPTY, Check, Claim, Part, about_seeds, cell_text, change
+from experiments.paper.results import of_set, relabelled, replaced, restrict
 from experiments.paper.settings import CONFIGURATIONS
 from rarewords._internal.tables import markdown_table
 from rarewords.embeddings import WordEmbeddings
@@ -60,9 +61,9 @@ class MainPart(Part):
         runs = [experiment.subwords]
         for seed, learned in by_seed.items():
             run = experiment.probe(f"{LABEL}, seed {seed}", embeddings=learned)
-            runs.append(run.restrict(run.count >= 0, label=LABEL))  # the seed names the stage only
-        dev = [run.of_set(experiment.dataset, "dev") for run in runs]
-        subwords, *embeddings = [run.of_set(experiment.dataset, "test") for run in runs]
+            runs.append(relabelled(run, label=LABEL))  # the seed names the stage only
+        dev = [of_set(run, experiment.dataset, "dev") for run in runs]
+        subwords, *embeddings = [of_set(run, experiment.dataset, "test") for run in runs]
         by_threshold = mixture_by_threshold(dev[0], dev[1:])
         below = {relation: THRESHOLDS[int(np.argmax(mrr))] for relation, mrr in by_threshold.items()}
         mixed = [mixture(subwords, run, below) for run in embeddings]
@@ -84,7 +85,7 @@ class MainPart(Part):
             cells[np.argmax(mrr)] = f"**{figure(max(mrr))}**"
             rows.append([relation_title(relation), *cells])
         return [
-            self.text("text"),
+            self.text("text", seeds=about_seeds(self.embeddings)),
             self.text("scores"),
             main_table(self.embeddings, paper=True),
             self.text("change"),
@@ -164,8 +165,8 @@ def main_table(compared: Comparison, *, paper: bool = False) -> str:
 def mixture(subwords: ProbeResult, embeddings: ProbeResult, below: Mapping[str, float]) -> ProbeResult:
     """Embeddings for keywords that occur less often than their relation's threshold, subwords for the others."""
     rare = subwords.count < np.array([below[relation] for relation in subwords.relation])
-    mixed = subwords.replaced(embeddings.restrict(rare)) if rare.any() else subwords
-    return mixed.restrict(mixed.count >= 0, label=f"{embeddings.label}, mixed")
+    mixed = replaced(subwords, restrict(embeddings, rare)) if rare.any() else subwords
+    return relabelled(mixed, label=f"{embeddings.label}, mixed")
 
 
 def mixture_by_threshold(subwords: ProbeResult, runs: Sequence[ProbeResult]) -> dict[str, tuple[float, ...]]:

@@ -25,10 +25,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from rarewords._internal.files import read_json, require_folder, whole_file, whole_folder, write_json, writing
-from rarewords._internal.progress import duration, message
+from rarewords._internal.progress import message
 from rarewords.errors import InputError, NothingToDoError
 
-_NOTE = "stage.json"
 _LOCK = "lock"
 
 
@@ -51,17 +50,10 @@ def _program() -> str:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a stage took.
-
-    :param seconds: without the cache it asked for on its way.
-    :param reused: an earlier run made it; the seconds are that run's.
-    :param resumed: an earlier run began it, so the seconds are not all of them.
-    """
+    """What a stage took."""
 
     stage: str
     seconds: float
-    reused: bool = False
-    resumed: bool = False
 
 
 class Cache:
@@ -70,8 +62,13 @@ class Cache:
     def __init__(self, folder: Path) -> None:
         self.path = folder.absolute()  # other processes may work in other folders
         self.costs: dict[str, Cost] = {}
-        self._began = time.time()
-        self._inside = 0.0  # seconds of the timed work inside the current one
+
+    @contextmanager
+    def timed(self, title: str) -> Iterator[None]:
+        """Note the cost of a block of work."""
+        began = time.perf_counter()
+        yield
+        self.costs[title] = Cost(title, time.perf_counter() - began)
 
     def json(self, stage: str, key: str, make: Callable[[], Any]) -> Any:
         """A JSON value: read if an earlier run made it, otherwise made now and kept."""
@@ -94,63 +91,26 @@ class Cache:
         return made
 
     def folder(self, title: str, recipe: Mapping[str, Any], make: Callable[[Path, Path], None]) -> Path:
-        """A folder made by a stage, with a note of its cost.
-
-        Of several processes that need it at the same time one makes it and the others wait.
+        """A folder made by a stage; of several processes that need it at the same time one makes it.
 
         :param recipe: everything the stage depends on, as JSON can hold it.
         :param make: gets the new folder, and a folder for unfinished work that outlives a kill.
         """
         slug = re.sub(r"[^a-z0-9+]+", "-", title.lower().replace("−", "minus ")).strip("-")
-        name = f"{slug}-{key_of(dict(recipe))}"
-        if self._found(name, title):
-            return self.path / name
+        target = self.path / f"{slug}-{key_of(dict(recipe))}"
+        if target.is_dir():
+            return target
         self.path.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.path / f".{name}.lock")
-        try:
-            held = lock.acquire(timeout=0)
-        except Timeout:
-            message(f"{title}: another process is making it; waiting")
-            held = lock.acquire()
-        with held:
-            if not self._found(name, title):
-                self._make(name, title, recipe, make)
-        return self.path / name
-
-    @contextmanager
-    def timed(self, title: str, name: str = "", *, resumed: bool = False) -> Iterator[None]:
-        """Note the cost of a block of work, under its title if no other name is given."""
-        began, before = time.perf_counter(), self._inside
-        self._inside = 0.0
-        yield
-        passed = time.perf_counter() - began
-        self.costs[name or title] = Cost(title, passed - self._inside, resumed=resumed)
-        self._inside = before + passed
-
-    def _found(self, name: str, title: str) -> bool:
-        note = self.path / name / _NOTE
-        if not note.is_file():
-            return False
-        if name not in self.costs:
-            earlier = note.stat().st_mtime < self._began
-            self.costs[name] = Cost(title, float(read_json(note)["seconds"]), reused=earlier)
-            message(f"{title}: {'found from an earlier run' if earlier else 'made by another process'}")
-        return True
-
-    def _make(
-        self, name: str, title: str, recipe: Mapping[str, Any], make: Callable[[Path, Path], None]
-    ) -> None:
-        _clear_up(self.path / name)
-        work = self.path / f".{name}.work"
-        resumed = work.is_dir()
-        message(f"{title}: {'resuming' if resumed else 'starting'}")
-        with whole_folder(self.path / name, replace=True) as temporary:
-            with self.timed(title, name, resumed=resumed):
-                make(temporary, work)
-            seconds = self.costs[name].seconds
-            write_json(temporary / _NOTE, {"title": title, "recipe": dict(recipe), "seconds": seconds})
-        shutil.rmtree(work, ignore_errors=True)
-        message(f"{title}: {duration(seconds)}")
+        with FileLock(self.path / f".{target.name}.lock"):
+            if not target.is_dir():
+                _clear_up(target)
+                work = self.path / f".{target.name}.work"
+                message(f"{title}: {'resuming' if work.is_dir() else 'starting'}")
+                with whole_folder(target) as temporary:
+                    make(temporary, work)
+                shutil.rmtree(work, ignore_errors=True)
+                message(f"{title}: done")
+        return target
 
 
 @contextmanager
@@ -217,14 +177,9 @@ def require_free(out: Path) -> None:
 
 
 def _clear_up(out: Path) -> None:
-    """Remove what a killed run has left: a half-written file or folder, and a folder that it had replaced."""
-    for ending in ("part", "old") if out.exists() else ("part",):
-        for left in _left_by_a_kill(out, ending):
-            shutil.rmtree(left, ignore_errors=True)
-
-
-def _left_by_a_kill(out: Path, ending: str) -> Iterator[Path]:
-    return out.absolute().parent.glob(f".{escape(out.name)}.????????.{ending}")
+    """Remove what a killed run has left: a half-written file or folder."""
+    for left in out.absolute().parent.glob(f".{escape(out.name)}.????????.part"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def _work_folder(out: Path) -> Path:

@@ -6,18 +6,18 @@
 """
 
 import logging
-import multiprocessing
 import os
 import random
 import signal
 import sys
 import threading
 from abc import abstractmethod
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
+from multiprocessing import get_context, parent_process
 from typing import Any, TypeVar
 
 from rarewords.errors import InputError
@@ -84,13 +84,26 @@ class Engine(AbstractContextManager["Engine"]):
 
     workers: int
 
-    @abstractmethod
     def map(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[tuple[int, R]]:
         """Yield (place of the item, result) as results come in, in any order.
 
         The function must be importable and items and results must pickle. A task that is lost with its
         process or machine is run again; an :class:`InputError` ends the work at once.
         """
+        waiting, running = list(enumerate(items))[::-1], dict[Future[Any], int]()
+        while waiting or running:
+            while waiting and len(running) < 2 * self.workers:
+                place, item = waiting.pop()
+                running[self._submit(function, item)] = place
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                mistake, result = future.result()
+                if mistake is not None:
+                    raise mistake
+                yield running.pop(future), result
+
+    @abstractmethod
+    def _submit(self, function: Callable[[T], R], item: T) -> "Future[tuple[InputError | None, R | None]]":
+        """Have :func:`_run` called somewhere."""
 
 
 def engine_for(name: str = "local", workers: int | None = None) -> Engine:
@@ -108,6 +121,27 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def _share_of_threads(workers: int) -> int:
+    """How many of this process's threads each of its workers may use."""
+    torch = sys.modules.get("torch")
+    return max(1, (torch.get_num_threads() if torch else _cores()) // workers)
+
+
+def _use_threads(threads: int) -> None:
+    os.environ["OMP_NUM_THREADS"] = str(threads)  # torch and numpy read it when they are imported
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(threads)
+
+
+def _run(function: Callable[[T], R], item: T, threads: int) -> tuple[InputError | None, R | None]:
+    """Call a function in a worker. A mistake in the input is an answer: it must not be tried again."""
+    _use_threads(threads)
+    try:
+        return None, function(item)
+    except InputError as mistake:
+        return mistake, None
+
+
 class LocalEngine(Engine):
     """Processes on this machine; with one worker everything runs in this process."""
 
@@ -117,47 +151,34 @@ class LocalEngine(Engine):
 
     def map(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[tuple[int, R]]:
         if self.workers == 1 or len(items) == 1:
-            for place, item in enumerate(items):
-                yield place, function(item)
+            yield from ((place, function(item)) for place, item in enumerate(items))
             return
-        waiting = list(range(len(items)))[::-1]
-        failures: Counter[int] = Counter()
-        running: dict[Future[R], int] = {}
-        while waiting or running:
-            pool = self._started()
+        left, failures = dict(enumerate(items)), 0
+        while left:
+            places = list(left)
             try:
-                while waiting and len(running) < 2 * self.workers:
-                    place = waiting[-1]
-                    running[pool.submit(function, items[place])] = place
-                    waiting.pop()
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    place = running[future]
-                    result = future.result()
-                    del running[future]
-                    yield place, result
+                for place, result in super().map(function, list(left.values())):
+                    del left[places[place]]
+                    failures = 0
+                    yield places[place], result
             except BrokenProcessPool:
                 # A worker was killed, perhaps because memory ran out; the task it ran is not known.
-                lost: list[int] = []
-                for future, place in running.items():
-                    if future.done() and future.exception() is None:
-                        yield place, future.result()
-                    else:
-                        lost.append(place)
-                running.clear()
                 self._stop()
-                failures.update(lost)
-                if any(failures[place] > _RETRIES for place in lost):
+                failures += 1
+                if failures > _RETRIES:
                     raise InputError(
                         "a worker process ended again and again: either memory ran out (use fewer "
                         "--workers), or a script starts workers outside `if __name__ == '__main__':`",
                         code="memory",
                     ) from None
-                waiting += sorted(lost, reverse=True)
+
+    def _submit(self, function: Callable[[T], R], item: T) -> "Future[tuple[InputError | None, R | None]]":
+        return self._started().submit(_run, function, item, _share_of_threads(self.workers))
 
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
             # Not forked: the parent may hold threads and locks of other libraries.
-            spawn, share = multiprocessing.get_context("spawn"), _share_of_threads(self.workers)
+            spawn, share = get_context("spawn"), _share_of_threads(self.workers)
             self._pool = ProcessPoolExecutor(self.workers, spawn, _start_worker, (share,))
         return self._pool
 
@@ -175,23 +196,11 @@ class LocalEngine(Engine):
         self._stop()
 
 
-def _share_of_threads(workers: int) -> int:
-    """How many of this process's threads each of its workers may use."""
-    torch = sys.modules.get("torch")
-    return max(1, (torch.get_num_threads() if torch else _cores()) // workers)
-
-
-def _use_threads(threads: int) -> None:
-    os.environ["OMP_NUM_THREADS"] = str(threads)  # torch reads it when it is imported
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(threads)
-
-
 def _start_worker(threads: int) -> None:
     _use_threads(threads)
     # Ctrl-C reaches the whole group; the parent decides, a worker does not print a traceback of its own.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
+    parent = parent_process()
 
     def follow() -> None:
         # A parent killed by force cannot stop its workers; they must not outlive it.
@@ -209,9 +218,8 @@ class RayEngine(Engine):
         try:
             import ray
         except ImportError:
-            raise InputError(
-                "the engine ray needs Ray: pip install 'rarewords[ray]'", code="missing-extra"
-            ) from None
+            problem = "the engine ray needs Ray: pip install 'rarewords[ray]'"
+            raise InputError(problem, code="missing-extra") from None
         self._ray: Any = ray
         self._own = not ray.is_initialized()
         if self._own:
@@ -221,36 +229,16 @@ class RayEngine(Engine):
                 ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **new)
             except (ConnectionError, ValueError, RuntimeError) as error:
                 reason = str(error).splitlines()[0]
-                raise InputError(
-                    f"no Ray cluster at RAY_ADDRESS={address}: {reason}", code="engine"
-                ) from None
+                problem = f"no Ray cluster at RAY_ADDRESS={address}: {reason}"
+                raise InputError(problem, code="engine") from None
+        # Ray itself runs a task again whose worker or node is lost; it waits for a node that has room.
+        self._task = ray.remote(num_cpus=1, max_retries=_RAY_RETRIES)(_run)
         self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
 
-    def map(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[tuple[int, R]]:
-        ray = self._ray
-        # Ray itself runs a task again whose worker or node is lost; it waits for a node that has room.
-        task = ray.remote(num_cpus=1, max_retries=_RAY_RETRIES)(_run)
-        threads = _share_of_threads(self.workers)
-        waiting, running = list(enumerate(items))[::-1], dict[Any, int]()
-        while waiting or running:
-            while waiting and len(running) < 2 * self.workers:
-                place, item = waiting.pop()
-                running[task.remote(function, item, threads)] = place
-            for reference in ray.wait(list(running), num_returns=1)[0]:
-                mistake, result = ray.get(reference)
-                if mistake is not None:
-                    raise mistake
-                yield running.pop(reference), result
+    def _submit(self, function: Callable[[T], R], item: T) -> "Future[tuple[InputError | None, R | None]]":
+        future: Future[Any] = self._task.remote(function, item, _share_of_threads(self.workers)).future()
+        return future
 
     def __exit__(self, *_: object) -> None:
         if self._own:
             self._ray.shutdown()
-
-
-def _run(function: Callable[[T], R], item: T, threads: int) -> tuple[InputError | None, R | None]:
-    _use_threads(threads)
-    # A mistake in the input is an answer, not a failure: it must not be tried again.
-    try:
-        return None, function(item)
-    except InputError as mistake:
-        return mistake, None

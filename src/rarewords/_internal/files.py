@@ -37,26 +37,19 @@ def whole_file(target: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(target: str | Path, *, replace: bool = False) -> Iterator[Path]:
+def whole_folder(target: str | Path) -> Iterator[Path]:
     """Yield a temporary folder beside ``target``; on success it is renamed to the target.
 
-    An existing target that is not empty is refused unless ``replace`` is given; with it, the old folder
-    is only removed once the new one is complete.
+    An existing target that is not empty is refused.
     """
     target = Path(target)
-    require_folder(target, empty=not replace)
+    require_folder(target, empty=True)
     with _folder_beside(target) as folder:
         yield folder
         with writing(target):
             for path in (folder, *folder.rglob("*")):
                 _readable_by_umask(path)
-            if target.exists():
-                discarded = _new_folder(target, ".old")
-                target.replace(discarded / "old")
-                folder.replace(target)
-                shutil.rmtree(discarded, ignore_errors=True)
-            else:
-                folder.replace(target)
+            folder.replace(target)
 
 
 def require_folder(path: Path, *, empty: bool) -> None:
@@ -64,9 +57,7 @@ def require_folder(path: Path, *, empty: bool) -> None:
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file, not a folder; choose another folder", code="output")
     if empty and path.exists() and any(path.iterdir()):
-        raise InputError(
-            f"{path} exists and is not empty; choose another folder or remove it first", code="output"
-        )
+        raise InputError(f"{path} is not empty; choose another folder or remove it first", code="output")
 
 
 def write_json(path: str | Path, value: Any) -> None:
@@ -109,9 +100,8 @@ def open_text(path: str | Path) -> Iterator[TextIO]:
                 yield TextIOWrapper(raw, encoding="utf-8-sig")
             except UnicodeDecodeError as error:
                 place = raw.tell() - len(error.object) + error.start  # the decoder only knows its own block
-                raise InputError(
-                    f"{path} is not UTF-8 text ({error.reason} at byte {place})", code="unreadable"
-                ) from None
+                problem = f"{path} is not UTF-8 text ({error.reason} at byte {place})"
+                raise InputError(problem, code="unreadable") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path} is a damaged .gz file: {error}", code="damaged") from None
     except OSError as error:
@@ -174,7 +164,8 @@ def explain_os_error(error: OSError, target: str | Path) -> InputError:
 def _folder_beside(target: Path) -> Iterator[Path]:
     """A new folder beside a target, removed in the end."""
     with writing(target):
-        folder = _new_folder(target, ".part")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
     try:
         yield folder
     except Exception as error:
@@ -183,11 +174,6 @@ def _folder_beside(target: Path) -> Iterator[Path]:
         raise
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _new_folder(target: Path, ending: str) -> Path:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=ending, dir=target.parent))
 
 
 def _disk_full(error: Exception) -> bool:

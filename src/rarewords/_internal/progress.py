@@ -30,10 +30,10 @@ class Bar:
     def __init__(self, title: str, total: float | None, unit: str, cost: float | None) -> None:
         self.title, self.total, self.unit, self.cost = title, total, unit, cost
         self.done, self._spent, self._note = 0.0, 0.0, ""
-        self._started = self._printed = time.monotonic()
-        self._task: TaskID | None = None
+        self.started = self._printed = time.monotonic()
+        self.task: TaskID | None = None
         if _live is not None:
-            self._task = _live.add_task(title, total=cost or total, amount="")
+            self.task = _live.add_task(title, total=cost or total, amount="")
 
     def advance(self, amount: float = 1.0, cost: float = 0.0) -> None:
         """Say that ``amount`` more units are done, which together cost ``cost``."""
@@ -54,31 +54,17 @@ class Bar:
 
     def line(self, *, final: bool = False) -> str:
         """The progress as text: ``Reading: 20 of 259 MB, 10.0 MB/s, 24 s left``."""
-        seconds = max(1e-9, time.monotonic() - self._started)
+        seconds = max(1e-9, time.monotonic() - self.started)
         rate = f"{self.done / seconds:,.1f} {self.unit}/s" if self.done else ""
         left = f"{duration(seconds / self.share - seconds)} left" if self.share else ""
         took = f"{duration(seconds)} in all" if final else left
         return ", ".join(filter(None, [f"{self.title}: {self._amount()}", rate, took, self._note]))
 
-    def finish(self) -> None:
-        """Log what the work took, if it took long and is not part of other work."""
-        if len(_shown) == 1 and time.monotonic() - self._started > _SECONDS_WORTH_A_LINE:
-            LOG.info(self.line(final=True))
-
-    def close(self) -> None:
-        """Take the bar from the screen."""
-        if _live is not None and self._task is not None:
-            _live.remove_task(self._task)
-
     def _show(self) -> None:
-        if _live is not None and self._task is not None:
+        if _live is not None and self.task is not None:
             amount = ", ".join(filter(None, [self._amount(), self._note]))
-            _live.update(self._task, completed=self._spent, amount=amount)
-        elif (
-            _console is not None
-            and _shown[0] is self
-            and time.monotonic() - self._printed >= _SECONDS_BETWEEN_LINES
-        ):
+            _live.update(self.task, completed=self._spent, amount=amount)
+        elif _console and _shown[0] is self and time.monotonic() > self._printed + _SECONDS_BETWEEN_LINES:
             self._printed = time.monotonic()
             LOG.info(self.line())
 
@@ -117,8 +103,7 @@ def progress(
     ...     bar.advance(10)
     """
     global _live
-    outermost = not _shown
-    if outermost and _console is not None and _console.is_terminal:
+    if not _shown and _console is not None and _console.is_terminal:
         text = (TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.fields[amount]}"))
         _live = Progress(*text, TimeElapsedColumn(), TimeRemainingColumn(), console=_console, transient=True)
         _live.start()
@@ -126,11 +111,14 @@ def progress(
     _shown.append(bar)
     try:
         yield bar
-        bar.finish()
+        # What took long is worth a line, if it is not part of other work.
+        if len(_shown) == 1 and time.monotonic() - bar.started > _SECONDS_WORTH_A_LINE:
+            LOG.info(bar.line(final=True))
     finally:
-        bar.close()
         _shown.remove(bar)
-        if outermost and _live is not None:
+        if _live is not None and bar.task is not None:
+            _live.remove_task(bar.task)
+        if _live is not None and not _shown:
             _live.stop()
             _live = None
 

@@ -7,7 +7,7 @@ damaged file is an :class:`InputError` that names the field, and any other error
 import math
 import operator
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, field, fields, is_dataclass
+from dataclasses import MISSING, field, fields, is_dataclass
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -35,19 +35,17 @@ def check_bounds(settings: Any) -> None:
 
 def checked_settings(cls: Any, values: Any, path: str | Path) -> dict[str, Any]:
     """The settings of a TOML or JSON file for a dataclass; unknown names and other types are refused, too."""
-    if not isinstance(values, dict):
-        raise InputError(f"{path}: its settings are not named values", code="settings")
-    hints, known = get_type_hints(cls), {one.name: one for one in fields(cls)}
-    found = {}
-    for name, value in values.items():
+    hints, found = get_type_hints(cls), {}
+    for name, value in values.items() if isinstance(values, dict) else [("its settings", values)]:
         if name not in hints:
             there = ", ".join(sorted(hints))
             raise InputError(f"{path}: unknown setting {name!r}; there are {there}", code="settings")
         try:
             found[name] = _parsed(hints[name], value, name)
-        except _MismatchError:
-            raise InputError(f"{path}: {name} cannot be {value!r:.80}", code="settings") from None
-        if problem := _problem(found[name], hints[name], known[name].metadata):
+        except _MismatchError as mismatch:
+            raise InputError(f"{path}: {mismatch}", code="settings") from None
+        bounds = next(one.metadata for one in fields(cls) if one.name == name)
+        if problem := _problem(found[name], hints[name], bounds):
             raise InputError(f"{path}: {name} {problem}", code="settings")
     return found
 
@@ -97,7 +95,13 @@ def _parsed(kind: Any, value: Any, place: str) -> Any:
     if origin is Literal and isinstance(value, str):  # which text is a matter of check_bounds
         return value
     if is_dataclass(origin) and isinstance(value, Mapping):
-        return _dataclass(origin, value, place)
+        hints, given = get_type_hints(origin), {}
+        for one in fields(origin):
+            if one.name in value:
+                given[one.name] = _parsed(hints[one.name], value[one.name], f"{place}.{one.name}")
+            elif one.default is MISSING and one.default_factory is MISSING:
+                raise _MismatchError(f"{place.lstrip('.') or 'it'} has no {one.name}")
+        return kind(**given)
     if origin in (tuple, list) and isinstance(value, list | tuple):
         return origin(_parsed(inner[0], one, f"{place}[{at}]") for at, one in enumerate(value))
     if origin in (dict, Mapping) and isinstance(value, Mapping):
@@ -112,21 +116,6 @@ def _parsed(kind: Any, value: Any, place: str) -> Any:
     if origin in (str, bool) and isinstance(value, origin):
         return value
     raise _MismatchError(f"{place.lstrip('.') or 'it'} cannot be {value!r:.40}")
-
-
-def _dataclass(kind: Any, value: Mapping[str, Any], place: str) -> Any:
-    hints = get_type_hints(kind)
-    given = {}
-    for one in fields(kind):
-        if one.name in value:
-            given[one.name] = _parsed(hints[one.name], value[one.name], f"{place}.{one.name}")
-        elif _required(one):
-            raise _MismatchError(f"{place.lstrip('.') or 'it'} has no {one.name}")
-    return kind(**given)
-
-
-def _required(one: Field[Any]) -> bool:
-    return one.default is MISSING and one.default_factory is MISSING
 
 
 def _problem(value: Any, hint: Any, bounds: Mapping[str, float]) -> str:

@@ -83,9 +83,8 @@ def run_program(command: Any, name: str) -> None:
     try:
         for argument in sys.argv:
             if any("\udc80" <= letter <= "\udcff" for letter in argument):
-                raise InputError(
-                    f"{argument!r} is not UTF-8; rename the file or choose another name", code="unreadable"
-                )
+                problem = f"{argument!r} is not UTF-8; rename the file or choose another name"
+                raise InputError(problem, code="unreadable")
         code = command(_quiet_first(sys.argv[1:]), prog_name=name, standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED

@@ -20,14 +20,10 @@ def build_command(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the new corpus.")],
     texts: options.Texts = None,
     model: Annotated[
-        str | None,
-        typer.Option(
-            "--model", "-m", help="Lower-case as this model does; by default all words.", show_default=False
-        ),
+        str | None, typer.Option("--model", "-m", help="Lower-case as this model does; by default all words.")
     ] = None,
     contexts: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Keep at most N contexts per word (1000).", show_default=False),
+        int | None, typer.Option(min=1, metavar="N", help="Keep at most N contexts per word (1000).")
     ] = None,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
@@ -53,10 +49,7 @@ def build_command(
 def show_command(
     corpus: Annotated[Path, typer.Argument(help="A corpus.")],
     word: Annotated[
-        str | None,
-        typer.Argument(
-            help="A word; without it, check the corpus and print what it holds.", show_default=False
-        ),
+        str | None, typer.Argument(help="A word; without it, check the corpus and print what it holds.")
     ] = None,
     contexts: Annotated[int, typer.Option(min=1, metavar="N", help="Print at most N contexts.")] = 10,
     as_json: options.Json = False,

@@ -78,13 +78,11 @@ def infer(
         typer.Option(
             metavar="FOLDER",
             help="A folder made by `mimic fit` or `mimic train`, or `am` for the attentive mimicking model that ships.",
-            show_default=False,
         ),
     ] = None,
     model: options.Model = "default",
     contexts: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Use at most N contexts per word.", show_default=False),
+        int | None, typer.Option(min=1, metavar="N", help="Use at most N contexts per word.")
     ] = None,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
@@ -108,9 +106,8 @@ def infer(
     """
     attentive = learner is not None and not is_learner(learner)
     if attentive and (settings is not None or set_ or workers or engine != "local"):
-        raise InputError(
-            "--settings, --set, --workers and --engine have no effect on attentive mimicking", code="usage"
-        )
+        problem = "--settings, --set, --workers and --engine have no effect on attentive mimicking"
+        raise InputError(problem, code="usage")
     changes = options.settings_values(settings, set_, LearnerSettings)
     asked, read = read_words(words), rarewords.Corpus.open(corpus)
 
@@ -150,26 +147,15 @@ def train(
         Path | None,
         typer.Option(
             help="Embeddings of words of several subwords, made by `rarewords ota --preset paper`; "
-            "without them, only words of one subword are learned from.",
-            show_default=False,
+            "without them, only words of one subword are learned from."
         ),
     ] = None,
     model: options.Model = "default",
     preset: Annotated[str, typer.Option(help="The paper's `am` or `am+context`.")] = "am+context",
-    epochs: Annotated[
-        int | None, typer.Option(min=1, help="Passes over the training words (10).", show_default=False)
-    ] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the training words (10).")] = None,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Seed of all random choices (0).",
-            show_default=False,
-            rich_help_panel=options.ADVANCED,
-        ),
-    ] = None,
+    seed: Annotated[int | None, options.advanced(min=0, help="Seed of all random choices (0).")] = None,
     device: options.Device = "auto",
     as_json: options.Json = False,
 ) -> None:
@@ -221,8 +207,7 @@ def ota(
     ] = None,
     method: Annotated[str, typer.Option(help="`ota`, or a baseline: `first`, `last`, `avg`.")] = "ota",
     steps: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of steps (`fast` 100, `paper` 4000).", show_default=False),
+        int | None, typer.Option(min=1, help="Number of steps (`fast` 100, `paper` 4000).")
     ] = None,
     keep_single: Annotated[
         bool, typer.Option("--keep-single", help="Give words of one subword the model's own embedding.")

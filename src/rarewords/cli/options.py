@@ -4,6 +4,7 @@ import json
 import tomllib
 from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -18,12 +19,12 @@ from rarewords.errors import InputError
 
 T = TypeVar("T")
 ADVANCED = "Advanced"
+advanced = partial(typer.Option, rich_help_panel=ADVANCED)
 
 Texts = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="TEXT",
-        show_default=False,
         help="Files (txt, md, jsonl, csv, tsv, parquet; plain, gz, bz2, xz, zst), folders, patterns, a corpus, "
         "or `-` for standard input.",
     ),
@@ -38,45 +39,18 @@ OutFolder = Annotated[
     Path, typer.Option("--out", "-o", help="The new model's folder; must not exist or be empty.")
 ]
 OutFile = Annotated[Path, typer.Option("--out", "-o", help="The file to write.")]
-Device = Annotated[
-    str, typer.Option(help="`auto`, `cuda`, `cuda:N`, `mps` or `cpu`.", rich_help_panel=ADVANCED)
-]
-Field = Annotated[
-    str,
-    typer.Option(
-        help="The field that holds the text in jsonl, csv, tsv and parquet.", rich_help_panel=ADVANCED
-    ),
-]
+Device = Annotated[str, advanced(help="`auto`, `cuda`, `cuda:N`, `mps` or `cpu`.")]
+Field = Annotated[str, advanced(help="The field that holds the text in jsonl, csv, tsv and parquet.")]
 SettingsFile = Annotated[
-    Path | None,
-    typer.Option("--settings", metavar="FILE", help="A TOML file with settings.", rich_help_panel=ADVANCED),
+    Path | None, advanced("--settings", metavar="FILE", help="A TOML file with settings.")
 ]
 Set = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="One setting; may be repeated.",
-        rich_help_panel=ADVANCED,
-        show_default=False,
-    ),
+    list[str] | None, advanced("--set", metavar="KEY=VALUE", help="One setting; may be repeated.")
 ]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        min=1, help="Processes; by default one per core.", show_default=False, rich_help_panel=ADVANCED
-    ),
-]
-EngineName = Annotated[
-    str,
-    typer.Option(
-        metavar="ENGINE", help="`local` processes or `ray`, at RAY_ADDRESS.", rich_help_panel=ADVANCED
-    ),
-]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all random choices.", rich_help_panel=ADVANCED)]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print the result as JSON on stdout.", rich_help_panel=ADVANCED)
-]
+Workers = Annotated[int | None, advanced(min=1, help="Processes; by default one per core.")]
+EngineName = Annotated[str, advanced(metavar="ENGINE", help="`local` processes or `ray`, at RAY_ADDRESS.")]
+Seed = Annotated[int, advanced(min=0, help="Seed of all random choices.")]
+Json = Annotated[bool, advanced("--json", help="Print the result as JSON on stdout.")]
 
 
 def paths(texts: list[str] | None) -> list[str | Path] | None:
@@ -112,9 +86,8 @@ def _toml(text: str, source: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(
-            f"the settings in {source} cannot be read: {error}; give TOML", code="settings"
-        ) from None
+        problem = f"the settings in {source} cannot be read: {error}; give TOML"
+        raise InputError(problem, code="settings") from None
 
 
 def engine_or_none(name: str, workers: int | None) -> AbstractContextManager[Engine | None]:
@@ -126,10 +99,8 @@ def save_embeddings(out: Path, embeddings: WordEmbeddings, skipped: dict[str, st
     """Write embeddings and name the words that have none; if no word has one, that is an error."""
     if not len(embeddings):
         word, reason = next(iter(skipped.items()))
-        raise InputError(
-            f"none of the {len(skipped)} words could be given an embedding; {word!r}: {reason}",
-            code="nothing-to-teach",
-        )
+        problem = f"none of the {len(skipped)} words could be given an embedding; {word!r}: {reason}"
+        raise InputError(problem, code="nothing-to-teach")
     for word, reason in skipped.items():
         typer.echo(f"{word}: {reason}", err=True)
     embeddings.save(out)

@@ -17,9 +17,6 @@ from rarewords.errors import InputError
 from rarewords.models import load_tokenizer, shown_name
 from rarewords.ota.settings import BASELINES
 from rarewords.tokens import Placement, Tokens
-from rarewords.wnlampro.builder import build as build_dataset
-from rarewords.wnlampro.dataset import load as load_dataset
-from rarewords.wnlampro.result import ProbeResult
 
 _HELP = "Measure what a model understands of words, by how often they occur."
 app = typer.Typer(no_args_is_help=True, help=_HELP)
@@ -30,15 +27,9 @@ def build(
     counts: Annotated[Path, typer.Option(help="A corpus, or a file of `word<TAB>count` lines.")],
     out: options.OutFile,
     model: options.Model = "default",
-    wordnet: Annotated[
-        Path | None, typer.Option(help="The folder of WordNet 3.0's files.", show_default=False)
-    ] = None,
-    corruptions: Annotated[
-        int, typer.Option(min=0, help="The number of misspelled words.", rich_help_panel=options.ADVANCED)
-    ] = 2880,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Seed of all random choices.", rich_help_panel=options.ADVANCED)
-    ] = 0,
+    wordnet: Annotated[Path | None, typer.Option(help="The folder of WordNet 3.0's files.")] = None,
+    corruptions: Annotated[int, options.advanced(min=0, help="The number of misspelled words.")] = 2880,
+    seed: Annotated[int, options.advanced(min=0, help="Seed of all random choices.")] = 0,
 ) -> None:
     """Build the data set from WordNet 3.0, word counts and a model's vocabulary.
 
@@ -49,7 +40,9 @@ def build(
     from rarewords.wnlampro.tables import sizes_table
 
     known = Tokens(load_tokenizer(model)).whole_words
-    dataset = build_dataset(_read_counts(counts), known, wordnet=wordnet, seed=seed, corruptions=corruptions)
+    dataset = rarewords.wnlampro.build(
+        _read_counts(counts), known, wordnet=wordnet, seed=seed, corruptions=corruptions
+    )
     dataset.save(out)
     typer.echo(sizes_table(dataset), nl=False)
 
@@ -64,20 +57,17 @@ def evaluate(
             metavar="FILE|first|last|avg",
             help="Replace keywords with embeddings: a file, or the first, last or mean embedding of their "
             "subwords. By default keywords stay as they are.",
-            show_default=False,
         ),
     ] = None,
     placement: Annotated[
-        Placement | None,
-        typer.Option(help="Show the embedding alone, or behind the keyword.", show_default=False),
+        Placement | None, typer.Option(help="Show the embedding alone, or behind the keyword.")
     ] = None,
     subset: Annotated[
         str | None,
         typer.Option("--subset", metavar="SET", help="`dev`, `test` or `all`.", show_default="all"),
     ] = None,
     limit: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Ask at most N entries, evenly spread.", show_default=False),
+        int | None, typer.Option(min=1, metavar="N", help="Ask at most N entries, evenly spread.")
     ] = None,
     data: Annotated[str, typer.Option(help="A data set file; `default` is the one that ships.")] = "default",
     answers: Annotated[
@@ -98,16 +88,21 @@ def evaluate(
 
         rarewords wnlampro eval --subset dev --out dev.json
     """
-    from rarewords.wnlampro.probing import EvalSettings
     from rarewords.wnlampro.tables import result_table
 
     method = embeddings if embeddings in (None, *BASELINES) else "embeddings"
     chosen = options.read_settings(
-        settings, set_, EvalSettings, method=method, subset=subset, limit=limit, placement=placement
+        settings,
+        set_,
+        rarewords.wnlampro.EvalSettings,
+        method=method,
+        subset=subset,
+        limit=limit,
+        placement=placement,
     )
     given = open_embeddings(embeddings) if method == "embeddings" and embeddings else None
     label = f"{shown_name(model)} {Path(embeddings).stem}" if embeddings else None
-    dataset = load_dataset(data)
+    dataset = rarewords.wnlampro.load(data)
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     with workspace(out) as cache, options.engine_or_none(engine, workers) as runner:
         result = rarewords.wnlampro.evaluate(
@@ -122,10 +117,7 @@ def evaluate(
 def compare(
     results: Annotated[list[Path], typer.Argument(help="Files written by `rarewords wnlampro eval`.")],
     words: Annotated[
-        Path | None,
-        typer.Option(
-            "--words", "-w", help="Also show the answers for the words of a file.", show_default=False
-        ),
+        Path | None, typer.Option("--words", "-w", help="Also show the answers for the words of a file.")
     ] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -137,11 +129,10 @@ def compare(
 
         rarewords wnlampro compare before.json after.json
     """
-    from rarewords.wnlampro.comparison import compare as compare_results
     from rarewords.wnlampro.tables import answers_table, comparison_table, difference_table
 
-    loaded = [ProbeResult.load(path) for path in results]
-    comparison = compare_results(loaded)
+    loaded = [rarewords.wnlampro.ProbeResult.load(path) for path in results]
+    comparison = rarewords.wnlampro.compare(loaded)
     tables = [comparison_table(comparison)]
     if len(results) > 1:
         tables.append(f"MRR against {comparison.labels[0]}:\n\n{difference_table(comparison)}")
@@ -160,8 +151,7 @@ def _read_counts(path: Path) -> dict[str, int]:
         for number, line in enumerate(lines, 1):
             word, _, count = line.rstrip("\n").partition("\t")
             if not word or not (count.isascii() and count.isdigit()):
-                raise InputError(
-                    f"{path}, line {number}: expected a word, a tab and a count, not {line!r}", code="usage"
-                )
+                problem = f"{path}, line {number}: expected a word, a tab and a count, not {line!r}"
+                raise InputError(problem, code="usage")
             counts[word] = counts.get(word, 0) + int(count)
     return counts

@@ -1,15 +1,14 @@
 """The finished corpus: how it lies on disk and how it is read.
 
 ``words.arrow`` has one row per word, ordered by hash; ``contexts.arrow`` one row per sampled context, those
-of a word together, ordered by the hash of the context; ``sentences.arrow`` one row per block of 64 sentences,
-compressed. The files are mapped into memory. ``corpus.json`` holds settings, totals,
-checksums of the files and digests of the texts.
+of a word together, ordered by the hash of the context; ``sentences.arrow`` one row per sentence, compressed
+256 at a time. The files are mapped into memory. ``corpus.json`` holds settings, totals, checksums of the files
+and digests of the texts.
 """
 
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -18,19 +17,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rarewords._internal.files import file_digest, read_json, write_json
+from rarewords._internal.cache import digest_of
+from rarewords._internal.files import file_digest, read_json
 from rarewords._internal.schema import parse
 from rarewords.corpus.characters import Hash, Int, fold
-from rarewords.corpus.columns import ragged, take
+from rarewords.corpus.columns import offsets, ragged, take
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.text import split, word_hashes
 from rarewords.errors import InputError
 
-FORMAT = "rarewords-corpus-2"
+# Goes up whenever the same text would be cut or hashed otherwise, and when the files change.
+FORMAT = "rarewords-corpus-3"
 FILES = ("words.arrow", "contexts.arrow", "sentences.arrow")
-SENTENCES_PER_BLOCK = 64
+SENTENCES_PER_BATCH = 256
 _CONTEXTS_AT_ONCE = 20_000
-_LEVEL = 3  # of compression
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,19 @@ class Totals:
 
 
 @dataclass(frozen=True)
+class File:
+    """The size and the checksum of a file of a corpus."""
+
+    bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        """Those of a file as it is."""
+        return cls(path.stat().st_size, file_digest(path))
+
+
+@dataclass(frozen=True)
 class Header:
     """What ``corpus.json`` says.
 
@@ -51,31 +64,13 @@ class Header:
     :param texts: digests of the files that were read, sorted.
     """
 
+    format: str
     settings: CorpusSettings
     totals: Totals
     sentences: int
     contexts: int
     texts: tuple[str, ...]
-
-    def write(self, folder: Path) -> None:
-        """Write ``corpus.json`` beside the other files of the corpus."""
-        files = {
-            name: {"bytes": (folder / name).stat().st_size, "sha256": file_digest(folder / name)}
-            for name in FILES
-        }
-        values = {**asdict(self), "settings": self.settings.to_dict(), "files": files, "format": FORMAT}
-        write_json(folder / "corpus.json", values)
-
-
-@dataclass(frozen=True)
-class _File:
-    bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True)
-class _Files:
-    files: dict[str, _File]
+    files: dict[str, File]
 
 
 class Context(NamedTuple):
@@ -89,10 +84,9 @@ class Context(NamedTuple):
 class Corpus:
     """Counts and contexts of a text. Use :meth:`open`."""
 
-    def __init__(self, path: Path, header: Header, checksums: dict[str, str]) -> None:
+    def __init__(self, path: Path, header: Header) -> None:
         self.path, self.header = path, header
         self.settings, self.totals = header.settings, header.totals
-        self._checksums = checksums
 
     @classmethod
     def build(
@@ -114,17 +108,12 @@ class Corpus:
         values = read_json(file)
         if not isinstance(values, dict) or values.get("format") != FORMAT:
             raise InputError(f"{path} is not a corpus of this version; build it again", code="corpus")
-        values["settings"] = CorpusSettings.without_rules(values.get("settings"), file)
         header = parse(Header, values, file, "build the corpus again")
-        found = parse(_Files, values, file, "build the corpus again").files
-        if set(found) != set(FILES):
-            raise InputError(f"{file} lists other files; build the corpus again", code="damaged")
-        for name, one in found.items():
-            if not (path / name).is_file() or (path / name).stat().st_size != one.bytes:
-                raise InputError(
-                    f"{path / name} is missing or damaged; build the corpus again", code="damaged"
-                )
-        return cls(path, header, {name: one.sha256 for name, one in found.items()})
+        for name in FILES:
+            listed, place = header.files.get(name), path / name
+            if listed is None or not place.is_file() or place.stat().st_size != listed.bytes:
+                raise InputError(f"{place} is missing or damaged; build the corpus again", code="damaged")
+        return cls(path, header)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled by its path: another process opens the corpus itself."""
@@ -132,27 +121,33 @@ class Corpus:
 
     def check(self) -> None:
         """Compare every file with its checksum now, not on first use."""
-        _ = self.words, self.context_rows, self.blocks
+        _ = self.words, self.context_rows, self.sentence_file
 
     @property
     def key(self) -> str:
         """What tells this corpus from others: the checksum of its files' checksums, in short."""
-        return hashlib.sha256(json.dumps(sorted(self._checksums.items())).encode()).hexdigest()[:16]
+        return digest_of(*sorted((name, file.sha256) for name, file in self.header.files.items()))
 
     @cached_property
     def words(self) -> pa.Table:
-        """One row per word: ``hash``, ``word``, ``count``, ``contexts``, ``context_start``."""
-        return self._table("words.arrow")
+        """One row per word: ``hash``, ``word``, ``count``, ``contexts``."""
+        return self._opened("words.arrow").read_all()
 
     @cached_property
     def context_rows(self) -> pa.Table:
         """One row per context: ``sentence`` and ``position``."""
-        return self._table("contexts.arrow", self.header.contexts)
+        table = self._opened("contexts.arrow").read_all()
+        self._require("contexts.arrow", len(table) == self.header.contexts)
+        return table
 
     @cached_property
-    def blocks(self) -> pa.Table:
-        """One row per block of sentences: ``text``, compressed."""
-        return self._table("sentences.arrow", -(-self.header.sentences // SENTENCES_PER_BLOCK))
+    def sentence_file(self) -> pa.RecordBatchFileReader:
+        """Record batches of :data:`SENTENCES_PER_BATCH` rows: ``text``."""
+        file = self._opened("sentences.arrow")
+        last = file.get_batch(file.num_record_batches - 1).num_rows if file.num_record_batches else 0
+        rows = max(0, file.num_record_batches - 1) * SENTENCES_PER_BATCH + last
+        self._require("sentences.arrow", rows == self.header.sentences)
+        return file
 
     def __len__(self) -> int:
         """Number of distinct words in the text, those without contexts included."""
@@ -200,7 +195,7 @@ class Corpus:
         sizes = take(self.words["contexts"], numbers[asked])
         if contexts is not None:
             sizes = np.minimum(sizes, min(contexts, self.settings.contexts))
-        places = ragged(take(self.words["context_start"], numbers[asked]), sizes)
+        places = ragged(self._starts[numbers[asked]], sizes)
         sentence, position = (take(self.context_rows[name], places) for name in ("sentence", "position"))
         return np.repeat(asked, sizes), sentence, position
 
@@ -220,14 +215,9 @@ class Corpus:
 
     def sentences(self, rows: Int) -> list[str]:
         """The text of sentences by row."""
-        unpacked: dict[int, list[bytes]] = {}
-        blocks, result = self.blocks["text"], []
-        for row in rows.tolist():
-            block, line = divmod(row, SENTENCES_PER_BLOCK)
-            if block not in unpacked:
-                unpacked[block] = unpack(blocks[block].as_py()).split(b"\n")
-            result.append(unpacked[block][line].decode("utf-8"))
-        return result
+        batch = cache(lambda number: self.sentence_file.get_batch(number).column(0))
+        places = (divmod(row, SENTENCES_PER_BATCH) for row in rows.tolist())
+        return [batch(number)[line].as_py() for number, line in places]
 
     def _located(self, sentence: Int, position: Int) -> list[Context]:
         """Contexts by reference: row of the sentence, and which word of it. *Shape:* (contexts,) each"""
@@ -239,38 +229,30 @@ class Corpus:
         spans = zip(line.tolist(), starts, ends, strict=True)
         return [Context(texts[row], start, end) for row, start, end in spans]
 
-    def _table(self, name: str, rows: int | None = None) -> pa.Table:
+    def _opened(self, name: str) -> pa.RecordBatchFileReader:
         path = self.path / name
         # A damaged Arrow file can crash the process, so each file is compared with its checksum on first use.
-        if _checksum(path, path.stat().st_mtime_ns) != self._checksums[name]:
-            raise InputError(
-                f"{path} is damaged: its checksum differs; build the corpus again", code="damaged"
-            )
-        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-        settings = json.loads(table.schema.metadata[b"settings"])
-        if settings != self.settings.to_dict() or rows not in (None, len(table)):
-            raise InputError(
-                f"{path} does not fit {self.path / 'corpus.json'}; build the corpus again", code="damaged"
-            )
-        return table
+        if _checksum(path, path.stat().st_mtime_ns) != self.header.files[name].sha256:
+            problem = f"{path} is damaged: its checksum differs; build the corpus again"
+            raise InputError(problem, code="damaged")
+        file = pa.ipc.open_file(pa.memory_map(str(path)))
+        self._require(name, json.loads(file.schema.metadata[b"settings"]) == self.settings.to_dict())
+        return file
+
+    def _require(self, name: str, fits: bool) -> None:
+        if not fits:
+            problem = f"{self.path / name} does not fit {self.path / 'corpus.json'}; build the corpus again"
+            raise InputError(problem, code="damaged")
+
+    @cached_property
+    def _starts(self) -> Int:
+        """The first context of each word. *Shape:* (words + 1,)"""
+        return offsets(self.words["contexts"].to_numpy())
 
     @cached_property
     def _hashes(self) -> Hash:
         hashes: Hash = self.words["hash"].to_numpy()
         return hashes
-
-
-def pack(sentences: list[bytes]) -> bytes:
-    """Some sentences, compressed together, behind their size: eight bytes, little-endian."""
-    joined = b"\n".join(sentences)
-    packed: bytes = pa.Codec("zstd", _LEVEL).compress(joined, asbytes=True)
-    return len(joined).to_bytes(8, "little") + packed
-
-
-def unpack(packed: bytes) -> bytes:
-    """What :func:`pack` compressed."""
-    size = int.from_bytes(packed[:8], "little")
-    return bytes(pa.Codec("zstd").decompress(packed[8:], size, asbytes=True))
 
 
 @cache

@@ -1,10 +1,9 @@
 """Merging parts into a corpus, one range of hashes at a time.
 
-1. For each range of sentence keys: the distinct sentences of all parts, numbered in the order of their keys
-   (:func:`merge_sentences`).
-2. For each range of word hashes: the words of all parts, their summed counts, and of all their contexts the k
+1. For each range of word hashes: the words of all parts, their summed counts, and of all their contexts the k
    smallest (:func:`merge_words`).
-3. For each stretch of the sentences that these need: their text, compressed (:func:`pack_sentences`).
+2. For each range of sentence keys: the text of the sentences that these contexts need
+   (:func:`merge_sentences`).
 
 Each step runs on the engine, leaves its result in the work folder and is not repeated after an interruption.
 The number of ranges grows with the data, so memory does not; the result does not depend on it.
@@ -13,8 +12,7 @@ The number of ranges grows with the data, so memory does not; the result does no
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass
-from functools import cached_property
+from dataclasses import asdict, astuple, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,51 +22,44 @@ import pyarrow as pa
 
 from rarewords._internal.cache import key_of
 from rarewords._internal.engine import Engine
-from rarewords._internal.files import read_json, whole_folder
+from rarewords._internal.files import read_json, whole_folder, write_json
 from rarewords._internal.progress import progress
-from rarewords.corpus.columns import Array, Columns, append, offsets, write_table
-from rarewords.corpus.corpus import FORMAT, SENTENCES_PER_BLOCK, Header, Totals, pack
+from rarewords.corpus.characters import Hash
+from rarewords.corpus.columns import Array, offsets, open_batch, rows_between, write_batch, write_table
+from rarewords.corpus.corpus import FILES, FORMAT, SENTENCES_PER_BATCH, File, Header, Totals
 from rarewords.corpus.sample import smallest_distinct
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.errors import InputError
 
 CONTEXTS_AT_ONCE = 1_500_000
-SENTENCES_AT_ONCE = 1_000_000
-BLOCKS_AT_ONCE = 2048
+SENTENCES_AT_ONCE = 250_000
 # A context while words are merged: its word's number in the range, its hash, and where it is.
-_CONTEXT = np.dtype([("word", "i8"), ("hash", "u8"), ("number", "i8"), ("position", "u2")])
+_CONTEXT = np.dtype([("word", "i8"), ("hash", "u8"), ("key", "u8"), ("position", "u2")])
 # Rows of a record batch, and types of the columns.
 _TABLES = {
-    "words.arrow": (1 << 20, {"hash": pa.uint64(), "word": pa.string(), "count": pa.int64(),
-                              "contexts": pa.uint32(), "context_start": pa.int64()}),
-    "contexts.arrow": (1 << 22, {"sentence": pa.uint32(), "position": pa.uint16()}),
-    "sentences.arrow": (1 << 11, {"text": pa.binary()}),
-}  # fmt: skip
+    "words": (
+        1 << 20,
+        {"hash": pa.uint64(), "word": pa.string(), "count": pa.int64(), "contexts": pa.uint32()},
+    ),
+    "contexts": (1 << 22, {"sentence": pa.uint32(), "position": pa.uint16()}),
+    "sentences": (SENTENCES_PER_BATCH, {"text": pa.string()}),
+}
 
 
 @dataclass(frozen=True)
 class Merge:
-    """The parts to be merged, the folder for intermediate results, and the settings that decide.
+    """The parts to be merged, the folder for intermediate results, and the settings that decide."""
 
-    The sentences of all parts are counted through: part p has the places ``starts[p]`` to ``starts[p + 1]``.
-    """
-
-    parts: tuple[Columns, ...]
+    parts: tuple[Path, ...]
     folder: Path
     settings: CorpusSettings
 
-    @cached_property
-    def starts(self) -> Array:
-        return offsets(np.array([len(part.numbers("sentence_high")) for part in self.parts]))
-
-    @property
-    def sentences(self) -> Columns:
-        """What the steps find out about the sentences of all parts."""
-        return Columns(self.folder / "numbered")
+    def results(self, step: str) -> list[Path]:
+        """The folders that a finished step has left, in the order of their ranges."""
+        return sorted((self.folder / step).glob("[0-9]*"))  # not what a killed run has half written
 
 
-Result = dict[str, Array | list[bytes]]
-Step = Callable[[Merge, int, int], Result]
+Step = Callable[[Merge, int, int, Path], None]
 
 
 def merge_parts(
@@ -84,190 +75,117 @@ def merge_parts(
     :param texts: digests of the texts that the parts were made from.
     """
     names = [f"{path.parent.name}/{path.name}" for path in paths]
-    merge = Merge(tuple(map(Columns, paths)), work / "merge" / key_of(names, settings.to_dict()), settings)
+    merge = Merge(tuple(paths), work / "merge" / key_of(names, settings.to_dict()), settings)
     read = [Totals(**read_json(path / "part.json")) for path in paths]
     totals = Totals(*map(sum, zip(*map(astuple, read), strict=True)))
     if not totals.words:
         shutil.rmtree(work, ignore_errors=True)  # a second start has no use for it
         raise InputError("the text has no words; check that the files hold text", code="no-text")
-    edges = _edges_of_hashes(merge, "sentence_high", SENTENCES_AT_ONCE)
-    _number_sentences(merge, _run(merge, "sentences", merge_sentences, edges, engine))
-    edges = _edges_of_hashes(merge, "context_hash", CONTEXTS_AT_ONCE)
-    words = _run(merge, "words", merge_words, edges, engine)
-    rows = _choose_rows(merge, words)
-    edges = [*range(0, rows, BLOCKS_AT_ONCE * SENTENCES_PER_BLOCK), rows]
-    packed = _run(merge, "blocks", pack_sentences, edges, engine)
+    contexts = sum(len(open_batch(path / "words.arrow")["contexts"].flatten()) for path in paths)
+    _run(merge, "words", merge_words, -(-contexts // CONTEXTS_AT_ONCE), engine)
+    _run(merge, "sentences", merge_sentences, -(-totals.sentences // SENTENCES_AT_ONCE), engine)
     with whole_folder(out) as folder, progress("Writing the corpus"):
-        _write_tables(folder, merge, words, packed)
-        contexts = sum(len(result.numbers("context_number")) for result in words)
-        Header(settings, totals, rows, contexts, tuple(sorted(texts))).write(folder)
+        written = _write_tables(folder, merge)
+        files = {name: File.of(folder / name) for name in FILES}
+        header = Header(FORMAT, settings, totals, *written, tuple(sorted(texts)), files)
+        write_json(folder / "corpus.json", asdict(header))
 
 
-def _edges_of_hashes(merge: Merge, column: str, at_once: int) -> list[int]:
-    """Cut the space of 64-bit hashes so that each range has about ``at_once`` rows of the parts' column."""
-    count = max(1, -(-sum(len(part.numbers(column)) for part in merge.parts) // at_once))
-    return [2**64 * number // count for number in range(count + 1)]
-
-
-def _run(merge: Merge, name: str, step: Step, edges: list[int], engine: Engine) -> list[Columns]:
-    """The results of a step, one for each range from an edge to below the next."""
-    folders = [merge.folder / name / f"{number:06d}" for number in range(len(edges) - 1)]
-    tasks = [(merge, step, span, folder) for span, folder in zip(pairwise(edges), folders, strict=True)]
+def _run(merge: Merge, name: str, step: Step, ranges: int, engine: Engine) -> None:
+    """Run a step on each of some ranges of all 64-bit numbers."""
+    edges = [2**64 * number // max(1, ranges) for number in range(max(1, ranges) + 1)]
+    tasks = [(merge, step, *span, f"{name}/{at:06d}") for at, span in enumerate(pairwise(edges))]
     with progress(f"Merging {name}", total=len(tasks), unit="ranges") as bar:
         for _ in engine.map(_run_range, tasks):
             bar.advance()
-    return list(map(Columns, folders))
 
 
-def _run_range(task: tuple[Merge, Step, tuple[int, int], Path]) -> None:
+def _run_range(task: tuple[Merge, Step, int, int, str]) -> None:
     """Run a step on one range, unless its result exists."""
-    merge, step, span, folder = task
-    if not folder.exists():
-        columns = step(merge, *span)
-        with whole_folder(folder) as out:
-            append(out, **columns)
+    merge, step, low, high, name = task
+    if not (merge.folder / name).exists():
+        with whole_folder(merge.folder / name) as out:
+            step(merge, low, high, out)
 
 
-def merge_sentences(merge: Merge, low: int, high: int) -> Result:
-    """The places of the sentences of a range of keys, in the order of keys; equal ones have one number."""
-    found = []
-    for part, start in zip(merge.parts, merge.starts[:-1], strict=True):
-        span = part.span("sentence_high", low, high)
-        upper, lower = (part.numbers(name)[span] for name in ("sentence_high", "sentence_low"))
-        found.append((upper, lower, start + np.arange(span.start, span.stop)))
-    upper, lower, place = map(np.concatenate, zip(*found, strict=True))
-    order = np.lexsort((lower, upper))
-    new = np.zeros(len(order), dtype=np.bool_)
-    new[1:] = (np.diff(upper[order]) != 0) | (np.diff(lower[order]) != 0)
-    return {"place": place[order], "number": np.cumsum(new)}
-
-
-def _number_sentences(merge: Merge, results: list[Columns]) -> None:
-    """Number the distinct sentences of all ranges one after the other."""
-    folder = merge.sentences.folder
-    shutil.rmtree(folder, ignore_errors=True)  # of an interrupted run
-    folder.mkdir(parents=True)
-    for size in np.diff(merge.starts).tolist():
-        append(folder, sentence_number=np.zeros(size))
-    numbers = merge.sentences.numbers("sentence_number", write=True)
-    count = 0
-    for result in results:
-        place, number = result.numbers("place"), result.numbers("number")
-        numbers[place] = number + count
-        first = place[np.diff(number, prepend=-1) > 0]
-        append(folder, distinct_place=first, distinct_used=np.zeros(len(first)))
-        count += len(first)
-
-
-def merge_words(merge: Merge, low: int, high: int) -> Result:
-    """Words, counts and contexts of a range of word hashes."""
-    spans = [part.span("word_hash", low, high) for part in merge.parts]
-    found = [part.numbers("word_hash")[span] for part, span in zip(merge.parts, spans, strict=True)]
-    hashes = np.unique(np.concatenate(found))
-    numbers = [np.searchsorted(hashes, own) for own in found]
+def merge_words(merge: Merge, low: int, high: int, out: Path) -> None:
+    """Words, counts and contexts of a range of word hashes, and the keys of the sentences they need."""
+    parts = [rows_between(open_batch(path / "words.arrow"), low, high) for path in merge.parts]
+    hashes, first, numbers = np.unique(_joined(parts, "hash"), return_index=True, return_inverse=True)
     counts = np.zeros(len(hashes), dtype=np.int64)
-    words = np.empty(len(hashes), dtype=object)
-    for part, span, number in zip(merge.parts, spans, numbers, strict=True):
-        counts[number] += part.numbers("word_count")[span]
-        words[number] = part.strings("word", span)
-    sample = _sample(merge, spans, numbers, counts)
-    return {
-        "word": words.tolist(),
-        "word_hash": hashes,
-        "word_count": counts,
-        "context_start": offsets(np.bincount(sample["word"], minlength=len(hashes))),
-        **{f"context_{name}": sample[name] for name in ("number", "position")},
-    }
-
-
-def _sample(merge: Merge, spans: list[slice], numbers: list[Array], counts: Array) -> Array:
-    """The contexts of the words of all parts, of each word the k smallest. *Shape:* (contexts,)"""
-    sentences = merge.sentences.numbers("sentence_number")
+    np.add.at(counts, numbers, _joined(parts, "count"))
     held: list[Array] = []
-    for part, start, span, number in zip(merge.parts, merge.starts[:-1], spans, numbers, strict=True):
-        edges = part.numbers("context_start")[span.start : span.stop + 1]
-        own = slice(int(edges[0]), int(edges[-1]))
-        sample = np.empty(own.stop - own.start, dtype=_CONTEXT)
-        sample["word"] = np.repeat(number, np.diff(edges))
-        sample["hash"] = part.numbers("context_hash")[own]
-        sample["number"] = sentences[start + part.numbers("context_sentence")[own]]
-        sample["position"] = part.numbers("context_position")[own]
+    for part, start in zip(parts, offsets(np.array(list(map(len, parts)))).tolist(), strict=False):
+        contexts = part["contexts"].flatten()
+        sample = np.empty(len(contexts), dtype=_CONTEXT)
+        sample["word"] = np.repeat(numbers[start : start + len(part)], part["contexts"].value_lengths())
+        for name in ("hash", "key", "position"):
+            sample[name] = contexts.field(name)
         held.append(sample[counts[sample["word"]] >= merge.settings.min_count])
         if sum(map(len, held)) > 3 * CONTEXTS_AT_ONCE:
             held = [_smallest(np.concatenate(held), merge.settings.contexts)]
-    return _smallest(np.concatenate(held), merge.settings.contexts)
+    sample = _smallest(np.concatenate(held), merge.settings.contexts)
+    keys, place = np.unique(sample["key"], return_inverse=True)
+    write_batch(
+        out / "words.arrow",
+        hash=hashes,
+        word=pa.concat_arrays([part["word"] for part in parts]).take(pa.array(first)),
+        count=counts,
+        contexts=np.bincount(sample["word"], minlength=len(hashes)).astype(np.uint32),
+    )
+    write_batch(out / "contexts.arrow", place=place, position=sample["position"])
+    write_batch(out / "keys.arrow", key=keys)
+
+
+def _joined(batches: list[pa.RecordBatch], name: str) -> Array:
+    return np.concatenate([batch[name].to_numpy() for batch in batches])
 
 
 def _smallest(sample: Array, k: int) -> Array:
     """The k smallest contexts of each word; of equal ones the one in the sentence with the smallest key."""
-    ties = (sample["number"], sample["position"])
+    ties = (sample["key"], sample["position"])
     return np.take(sample, smallest_distinct(sample["word"], sample["hash"], k, ties))
 
 
-def _choose_rows(merge: Merge, words: list[Columns]) -> int:
-    """Give a row to each distinct sentence that a sampled context needs; returns how many there are."""
-    found, folder = merge.sentences, merge.sentences.folder
-    used = found.numbers("distinct_used", write=True)
-    for result in words:
-        used[result.numbers("context_number")] = True
-    rows = 0
-    for start in range(0, len(used), SENTENCES_AT_ONCE):
-        own = used[start : start + SENTENCES_AT_ONCE]
-        places = found.numbers("distinct_place")[start : start + SENTENCES_AT_ONCE]
-        append(folder, distinct_row=rows + np.cumsum(own) - 1, row_place=places[own])
-        rows += int(own.sum())
+def merge_sentences(merge: Merge, low: int, high: int, out: Path) -> None:
+    """The sentences of a range of keys that a sampled context needs, in the order of keys."""
+    needed = [rows_between(open_batch(path / "keys.arrow"), low, high) for path in merge.results("words")]
+    wanted = np.sort(_joined(needed, "key"))
+    found: list[pa.RecordBatch] = []
+    for path in merge.parts:
+        batch = rows_between(open_batch(path / "sentences.arrow"), low, high)
+        first, last = (np.searchsorted(wanted, batch["key"], side) for side in ("left", "right"))
+        found.append(batch.filter(pa.array(first < last)))
+    keys, first = np.unique(_joined(found, "key"), return_index=True)
+    texts = pa.concat_arrays([batch["text"] for batch in found]).take(pa.array(first))
+    write_batch(out / "sentences.arrow", key=keys, text=texts)
+
+
+def _write_tables(folder: Path, merge: Merge) -> tuple[int, int]:
+    """Write the Arrow files of a corpus; returns the numbers of sentences and contexts."""
+    words, texts = merge.results("words"), merge.results("sentences")
+    with (merge.folder / "keys").open("wb") as stream:  # a file, since there may be too many for the memory
+        for result in texts:
+            stream.write(open_batch(result / "sentences.arrow")["key"].to_numpy().tobytes())
+        rows = stream.tell() // 8
     if rows >= 2**32:
-        raise InputError("the sample needs more than 2^32 sentences; use fewer --contexts", code="text")
-    return rows
-
-
-def pack_sentences(merge: Merge, low: int, high: int) -> Result:
-    """Compress the sentences of rows ``low`` to ``high``, block by block."""
-    texts = _texts_of_rows(merge, low, high)
-    starts = range(0, len(texts), SENTENCES_PER_BLOCK)
-    return {"block": [pack(texts[start : start + SENTENCES_PER_BLOCK]) for start in starts]}
-
-
-def _texts_of_rows(merge: Merge, low: int, high: int) -> list[bytes]:
-    places = merge.sentences.numbers("row_place")[low:high]
-    part_of = np.searchsorted(merge.starts, places, side="right") - 1
-    texts = np.empty(len(places), dtype=object)
-    for part in np.unique(part_of).tolist():
-        own = np.flatnonzero(part_of == part)
-        wanted = places[own] - merge.starts[part]  # rising: rows and sentences are both in the order of keys
-        found = merge.parts[part].strings("sentence", slice(wanted[0], wanted[-1] + 1))
-        texts[own] = np.array(found, dtype=object)[wanted - wanted[0]]
-    return list(texts)
-
-
-def _write_tables(folder: Path, merge: Merge, words: list[Columns], packed: list[Columns]) -> None:
-    """Write the Arrow files of a corpus: the same bytes however the ranges were cut."""
-    metadata = {"format": FORMAT, "settings": json.dumps(merge.settings.to_dict(), sort_keys=True)}
-    row = merge.sentences.numbers("distinct_row")
-    contexts = (
-        {"sentence": row[result.numbers("context_number")], "position": result.numbers("context_position")}
-        for result in words
-    )
-    blocks = ({"text": result.strings("block")} for result in packed)
-    tables: dict[str, Iterator[Any]] = {
-        "words.arrow": _word_batches(words),
-        "contexts.arrow": contexts,
-        "sentences.arrow": blocks,
+        raise InputError("the sample needs more than 2^32 sentences; use fewer contexts", code="text")
+    keys = np.memmap(merge.folder / "keys", np.uint64, "r") if rows else np.zeros(0, np.uint64)
+    batches: dict[str, Iterator[list[Any]]] = {
+        "words": (open_batch(result / "words.arrow").columns for result in words),
+        "contexts": (_context_columns(result, keys) for result in words),
+        "sentences": ([open_batch(result / "sentences.arrow")["text"]] for result in texts),
     }
-    for name, batches in tables.items():
-        rows, types = _TABLES[name]
-        write_table(folder / name, pa.schema(types, metadata=metadata), rows, batches)
+    metadata = {"format": FORMAT, "settings": json.dumps(merge.settings.to_dict(), sort_keys=True)}
+    for name, (size, types) in _TABLES.items():
+        compression = "zstd" if name == "sentences" else None  # the others are mapped
+        schema = pa.schema(types, metadata=metadata)
+        write_table(folder / f"{name}.arrow", schema, size, batches[name], compression)
+    return rows, sum(open_batch(result / "contexts.arrow").num_rows for result in words)
 
 
-def _word_batches(words: list[Columns]) -> Iterator[Result]:
-    before = 0
-    for result in words:
-        starts = result.numbers("context_start")
-        yield {
-            "hash": result.numbers("word_hash"),
-            "word": result.strings("word"),
-            "count": result.numbers("word_count"),
-            "contexts": np.diff(starts),
-            "context_start": starts[:-1] + before,
-        }
-        before += int(starts[-1])
+def _context_columns(result: Path, keys: Hash) -> list[Any]:
+    """The row of each context's sentence, and its position in it."""
+    rows = np.searchsorted(keys, open_batch(result / "keys.arrow")["key"].to_numpy()).astype(np.uint32)
+    contexts = open_batch(result / "contexts.arrow")
+    return [rows[contexts["place"].to_numpy()], contexts["position"]]

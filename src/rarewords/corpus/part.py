@@ -1,7 +1,7 @@
-"""A part: counts, contexts and sentences of one stretch of text, as plain columns.
+"""A part: counts, contexts and sentences of one stretch of text, as two Arrow files.
 
-Everything in a part is ordered by content hash (words by their hash, sentences by their key), so that a range
-of hashes is one stretch of each file and parts are merged range by range in bounded memory.
+Words are in the order of their hashes, each with its sampled contexts; sentences in the order of their keys. A
+range of hashes is one stretch of rows, so parts are merged range by range in bounded memory.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from rarewords._internal.files import whole_folder, write_json
 from rarewords.corpus.characters import Hash, Int, fold
-from rarewords.corpus.columns import append, offsets, ragged
+from rarewords.corpus.columns import offsets, ragged, write_batch
 from rarewords.corpus.corpus import Totals
 from rarewords.corpus.sample import context_hashes, smallest_distinct
 from rarewords.corpus.settings import CorpusSettings
@@ -21,27 +21,25 @@ from rarewords.corpus.text import Words, blocks, entry_pattern, split
 
 
 def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Path) -> None:
-    """Count the words of ``text``, sample their contexts and write both to ``folder``, unless it exists."""
+    """Count the words of ``text``, sample their contexts and write both to ``folder``, unless it exists.
+
+    ``words.arrow`` has the columns ``hash``, ``word``, ``count`` and ``contexts``, a list of ``hash``, ``key`` of
+    the sentence and ``position`` in it, rising by hash; ``sentences.arrow`` has ``key`` and ``text``.
+    """
     if folder.exists():
         return
-    lower_case = settings.lower_case
-    found = [split(block, lower_case=lower_case) for block in blocks(text)]
-    sentences = [sentence for words in found for sentence in words.sentences()]
+    found = [split(block, lower_case=settings.lower_case) for block in blocks(text)]
+    sentences = [sentence.encode("utf-8", "replace") for words in found for sentence in words.sentences()]
     sizes = np.concatenate([words.lengths() for words in found])
     # Words are numbered in the order of their hashes.
     word_hashes, occurrences, first = distinct(np.concatenate([words.hashes for words in found]))
-    words = _words_at(found, first, lower_case)
+    words = _words_at(found, first, settings.lower_case)
     del found  # it takes much memory
-    match = entry_pattern(settings.words, lower_case).fullmatch
+    match = entry_pattern(settings.words, settings.lower_case).fullmatch
     kept = np.fromiter((match(word) is not None for word in words), dtype=np.bool_, count=len(words))
 
     # Each sentence once, in the order of keys. Equal sentences have equal contexts, so the first will do.
-    count = len(sentences)
-    unique = dict(zip(reversed(sentences), range(count - 1, -1, -1), strict=True))
-    encoded = [sentence.encode("utf-8", "replace") for sentence in unique]
-    high, low = sentence_keys(encoded)
-    by_key = np.lexsort((low, high))
-    place = np.fromiter(unique.values(), dtype=np.int64, count=len(unique))[by_key]
+    keys, place = np.unique(sentence_keys(sentences), return_index=True)
     lengths = sizes[place]
     numbers = occurrences[ragged(offsets(sizes)[place], lengths)]
 
@@ -49,25 +47,22 @@ def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Pat
     candidates = np.flatnonzero(kept[numbers])
     chosen = candidates[smallest_distinct(numbers[candidates], hashes[candidates], settings.contexts)]
     sentence = np.repeat(np.arange(len(lengths)), lengths)[chosen]
-
-    # Sentences that no sampled context needs are not kept.
-    used = np.zeros(len(lengths), dtype=np.bool_)
-    used[sentence] = True
+    position = (chosen - offsets(lengths)[sentence]).astype(np.uint16)
+    contexts = pa.StructArray.from_arrays(
+        list(map(pa.array, (hashes[chosen], keys[sentence], position))), names=["hash", "key", "position"]
+    )
+    edges = offsets(np.bincount(numbers[chosen], minlength=len(words)))
     with whole_folder(folder) as out:
-        append(
-            out,
-            word=[word.encode("utf-8", "replace") for word in words],
-            word_hash=word_hashes,
-            word_count=np.bincount(occurrences, minlength=len(words)),
-            context_start=offsets(np.bincount(numbers[chosen], minlength=len(words))),
-            context_hash=hashes[chosen],
-            context_sentence=(np.cumsum(used) - 1)[sentence],
-            context_position=chosen - offsets(lengths)[sentence],
-            sentence=[encoded[row] for row in by_key[used].tolist()],
-            sentence_high=high[by_key][used],
-            sentence_low=low[by_key][used],
+        write_batch(
+            out / "words.arrow",
+            hash=word_hashes,
+            word=pa.array(words, pa.string()),
+            count=np.bincount(occurrences, minlength=len(words)),
+            contexts=pa.ListArray.from_arrays(edges.astype(np.int32), contexts),
         )
-        write_json(out / "part.json", vars(Totals(count, len(occurrences), replaced)))
+        texts = pa.array([sentences[row] for row in place.tolist()], pa.string())
+        write_batch(out / "sentences.arrow", key=keys, text=texts)
+        write_json(out / "part.json", vars(Totals(len(sentences), len(occurrences), replaced)))
 
 
 def _words_at(found: list[Words], places: Int, lower_case: bool) -> list[str]:
@@ -80,12 +75,14 @@ def _words_at(found: list[Words], places: Int, lower_case: bool) -> list[str]:
     return fold("\n".join(words)).split("\n") if lower_case and words else words
 
 
-def sentence_keys(sentences: list[bytes]) -> tuple[Hash, Hash]:
-    """A 128-bit key of each sentence's text, as upper and lower half. *Shape:* (sentences,) each"""
+def sentence_keys(sentences: list[bytes]) -> Hash:
+    """A 64-bit key of each sentence's text. *Shape:* (sentences,)
+
+    Two of a hundred million sentences share one with a probability of 1 : 3,700.
+    """
     digest = hashlib.blake2b
-    joined = b"".join([digest(sentence, digest_size=16).digest() for sentence in sentences])
-    keys = np.frombuffer(joined, dtype=">u8").reshape(-1, 2).astype(np.uint64)
-    return np.ascontiguousarray(keys[:, 0]), np.ascontiguousarray(keys[:, 1])
+    joined = b"".join([digest(sentence, digest_size=16).digest()[:8] for sentence in sentences])
+    return np.frombuffer(joined, dtype=">u8").astype(np.uint64)
 
 
 def distinct(hashes: Hash) -> tuple[Hash, npt.NDArray[np.int32], Int]:

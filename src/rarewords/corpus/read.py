@@ -98,9 +98,8 @@ def _csv(stream: Iterator[bytes], source: Source) -> Iterator[bytes]:
             if row:
                 yield _encode(row[column] if len(row) > column else "")
     except csv.Error as error:
-        raise InputError(
-            f"{source.path}, line {rows.line_num}: not valid CSV: {error}", code="format"
-        ) from None
+        problem = f"{source.path}, line {rows.line_num}: not valid CSV: {error}"
+        raise InputError(problem, code="format") from None
 
 
 def _parquet(source: Source, numbers: bool) -> Iterator[bytes]:

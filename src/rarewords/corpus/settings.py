@@ -1,16 +1,9 @@
 """What a corpus is made with."""
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from rarewords._internal.schema import LARGEST_NUMBER, bounded, check_bounds
-from rarewords.errors import InputError
-
-WordRule = Literal["english", "any"]
-
-# Goes up whenever the same text would be cut into other sentences or words, or hashed otherwise.
-RULES = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +22,7 @@ class CorpusSettings:
     contexts: int = bounded(1000, at_least=1, at_most=1_000_000)
     window: int = bounded(25, at_least=1, at_most=1000)
     lower_case: bool = True
-    words: WordRule = "english"
+    words: Literal["english", "any"] = "english"
     min_count: int = bounded(1, at_least=1, at_most=LARGEST_NUMBER)
     seed: int = bounded(0, at_least=0, at_most=LARGEST_NUMBER)
 
@@ -37,19 +30,5 @@ class CorpusSettings:
         check_bounds(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings and the version of the rules, as ``corpus.json`` holds them."""
-        return {**asdict(self), "rules": RULES}
-
-    @staticmethod
-    def without_rules(values: Any, source: str | Path) -> Any:
-        """The settings that a file holds, if it was written with this version of the rules."""
-        if not isinstance(values, dict):
-            return values
-        values = {**values}
-        rules = values.pop("rules", None)
-        if rules != RULES:
-            problem = f"version {rules} of the word rules, this is version {RULES}"
-            raise InputError(
-                f"{source} was written with {problem}; build the corpus again from its text", code="settings"
-            )
-        return values
+        """The settings as JSON holds them."""
+        return asdict(self)

@@ -67,9 +67,8 @@ class Shard:
 def find_sources(texts: Sequence[str | Path], field: str = "text") -> list[Source]:
     """The files behind names, folders and patterns, in a fixed order, each once."""
     if not texts:
-        raise InputError(
-            "no text given; name files, folders or patterns, or - for standard input", code="no-text"
-        )
+        problem = "no text given; name files, folders or patterns, or - for standard input"
+        raise InputError(problem, code="no-text")
     paths = dict.fromkeys(path for text in texts for path in _expand(str(text)))
     sources = [_source(path, field) for path in paths]
     if not any(source.size for source in sources):
@@ -106,9 +105,8 @@ def spool(texts: Iterable[TextSource], folder: Path, field: str = "text") -> lis
             if isinstance(text, Mapping):
                 found = text.get(field)
                 if not isinstance(found, str):
-                    raise InputError(
-                        f"a record has no text in the field {field!r}; choose the field", code="field"
-                    )
+                    problem = f"a record has no text in the field {field!r}; choose the field"
+                    raise InputError(problem, code="field")
             elif text == "-":
                 files[piped] = None
                 continue
@@ -170,10 +168,8 @@ def _source(name: str, field: str) -> Source:
     try:
         state = path.stat()
         if not path.is_file():
-            raise InputError(
-                f"{name} is not a regular file; pipe it to standard input and give - instead",
-                code="unreadable",
-            )
+            problem = f"{name} is not a regular file; pipe it to standard input and give - instead"
+            raise InputError(problem, code="unreadable")
         with path.open("rb") as stream:
             head = stream.read(2)
     except FileNotFoundError:
@@ -182,11 +178,9 @@ def _source(name: str, field: str) -> Source:
         raise InputError(f"{name} cannot be read: {error.strerror}", code="unreadable") from None
     form, compression = _kind(path)
     if form == "parquet" and compression:
-        raise InputError(
-            f"{name} is a compressed Parquet file; unpack it, Parquet compresses itself", code="format"
-        )
+        problem = f"{name} is a compressed Parquet file; unpack it, Parquet compresses itself"
+        raise InputError(problem, code="format")
     if not compression and form != "parquet" and head in (b"\xff\xfe", b"\xfe\xff"):
-        raise InputError(
-            f"{name} is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path.name}", code="unreadable"
-        )
+        problem = f"{name} is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path.name}"
+        raise InputError(problem, code="unreadable")
     return Source(os.path.abspath(name), form or "text", compression, field, state.st_size)  # noqa: PTH100

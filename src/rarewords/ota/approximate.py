@@ -144,9 +144,8 @@ def _solved(
         batch = Batch.of(lm, subwords, settings.seed, behind)
         return {"embeddings": approximator.solve(batch).cpu().numpy()}
 
-    if cache is None:
-        return make()["embeddings"]
-    return cache.arrays("ota", key_of(_recipe(lm, "ota", settings), subwords), make)["embeddings"]
+    key = key_of(_recipe(lm, "ota", settings), subwords)
+    return (cache.arrays("ota", key, make) if cache else make())["embeddings"]
 
 
 def _recipe(lm: LanguageModel, method: str, settings: OtaSettings) -> dict[str, object]:

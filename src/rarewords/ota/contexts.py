@@ -75,10 +75,7 @@ class Frame:
         mask = lm.tokens.tokenizer.mask_token_id
         fillers = sorted(lm.whole_words.values())[: FREQUENT if kind == "masked" and frequent else None]
         if kind != "static" and not fillers:
-            raise InputError(
-                f"the vocabulary of {lm.name} has no whole words to draw; use the static frame",
-                code="tokenizer",
-            )
+            raise InputError(f"{lm.name} has no whole words to draw; use the static frame", code="tokenizer")
         if kind == "masked" and mask is None and not causal:
             raise InputError(f"{lm.name} has no mask token; use the random frame", code="tokenizer")
         before, after = {
@@ -88,11 +85,8 @@ class Frame:
         }[kind]
         around = [*before, *after]
         drawn = [place for place, token in enumerate(around) if token == _DRAWN]
-
-        def on_device(ids: list[int]) -> Tensor:
-            return torch.tensor(ids, dtype=torch.long, device=lm.device)
-
-        return cls(on_device(around), len(before), on_device(drawn), on_device(fillers))
+        tensors = [torch.tensor(ids, dtype=torch.long, device=lm.device) for ids in (around, drawn, fillers)]
+        return cls(tensors[0], len(before), *tensors[1:])
 
     def sequences(self, subwords: Tensor, keys: Tensor, context: int) -> Tensor:
         """Token ids of each word in its context number ``context``.

@@ -68,9 +68,7 @@ class Objective:
         self.frame = Frame.of(lm, settings.frame, frequent=frequent)
         self.layers = settings.layers or tuple(range(1, lm.layers + 1))
         if max(self.layers) > lm.layers:
-            raise InputError(
-                f"{lm.name} has {lm.layers} layers, so there is no layer {max(self.layers)}", code="ota"
-            )
+            raise InputError(f"{lm.name} has {lm.layers} layers, no layer {max(self.layers)}", code="ota")
         # bfloat16 is quicker on a GPU, and the average evens out rounding, as it does contexts.
         self.half = settings.newton and lm.device.type == "cuda"
 

@@ -43,10 +43,8 @@ class OtaSettings:
         check_bounds(self)
         wrong = [layer for layer in self.layers or () if not isinstance(layer, int) or layer < 0]
         if self.layers == () or wrong:
-            raise InputError(
-                "layers must name at least one layer, counted from 1 (0: the embedding output)",
-                code="settings",
-            )
+            problem = "layers must name at least one layer, counted from 1 (0: the embedding output)"
+            raise InputError(problem, code="settings")
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> "OtaSettings":
@@ -61,8 +59,7 @@ class OtaSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """The settings and the version of the search, as JSON holds them."""
-        layers = None if self.layers is None else list(self.layers)
-        return {**asdict(self), "layers": layers, "search": _SEARCH}
+        return {**asdict(self), "layers": self.layers and list(self.layers), "search": _SEARCH}
 
 
 PRESETS = {

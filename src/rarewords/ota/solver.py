@@ -5,6 +5,7 @@ No number of one word enters another's, so the batch does not change a word's em
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
@@ -41,7 +42,6 @@ class Approximator:
 
     @cached_property
     def objective(self) -> Objective:
-        """What the search minimises."""
         return Objective(self.lm, self.settings)
 
     @cached_property
@@ -55,7 +55,6 @@ class Approximator:
 
     @cached_property
     def length(self) -> float:
-        """The length of a Newton step."""
         embeddings = self.lm.embeddings.float()
         return self.settings.rate * float((embeddings - embeddings.mean(0)).norm(dim=1).mean())
 
@@ -80,11 +79,9 @@ class Approximator:
             return self._descend(batch, begin, watch)
         except torch.OutOfMemoryError:
             if len(batch) == 1 or watch is not None:
-                raise InputError(
-                    f"{len(batch)} words of {batch.subwords.shape[1]} subwords do not fit into the memory of "
-                    f"{self.lm.device}; use a device with more memory",
-                    code="memory",
-                ) from None
+                size = f"{len(batch)} words of {batch.subwords.shape[1]} subwords"
+                problem = f"{size} do not fit into the memory of {self.lm.device}; use a device with more"
+                raise InputError(problem, code="memory") from None
         torch.cuda.empty_cache()
         half = len(batch) // 2
         halves = (slice(half), slice(half, None))
@@ -133,10 +130,9 @@ def kept_curvature(lm: LanguageModel, settings: OtaSettings) -> np.ndarray:
     def measured() -> dict[str, np.ndarray]:
         return {"curvature": curvature(objective)}
 
-    try:
+    with suppress(InputError):  # the cache cannot be written; it only saves time
         return Cache(cache_folder() / "ota").arrays("curvature", key, measured)["curvature"]
-    except InputError:
-        return measured()["curvature"]  # the cache cannot be written; it only saves time
+    return measured()["curvature"]
 
 
 def curvature(objective: Objective, words: int = _WORDS, draws: int = _DRAWS) -> np.ndarray:

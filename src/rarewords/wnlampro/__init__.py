@@ -5,31 +5,10 @@
 0.293
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from rarewords.wnlampro.builder import build
+from rarewords.wnlampro.comparison import compare
+from rarewords.wnlampro.dataset import Dataset, load
+from rarewords.wnlampro.probing import EvalSettings, evaluate
+from rarewords.wnlampro.result import ProbeResult
 
-if TYPE_CHECKING:  # "as" tells type checkers that a name is public
-    from rarewords.wnlampro.builder import build as build
-    from rarewords.wnlampro.comparison import compare as compare
-    from rarewords.wnlampro.dataset import Dataset as Dataset
-    from rarewords.wnlampro.dataset import load as load
-    from rarewords.wnlampro.probing import EvalSettings as EvalSettings
-    from rarewords.wnlampro.probing import evaluate as evaluate
-    from rarewords.wnlampro.result import ProbeResult as ProbeResult
-
-_HOMES = {
-    "Dataset": "dataset",
-    "EvalSettings": "probing",
-    "ProbeResult": "result",
-    "build": "builder",
-    "compare": "comparison",
-    "evaluate": "probing",
-    "load": "dataset",
-}
-__all__ = list(_HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'rarewords.wnlampro' has no attribute {name!r}")
-    return getattr(import_module(f"rarewords.wnlampro.{_HOMES[name]}"), name)
+__all__ = ["Dataset", "EvalSettings", "ProbeResult", "build", "compare", "evaluate", "load"]

@@ -43,9 +43,8 @@ def open_wordnet(folder: str | Path | None = None) -> Any:
         import nltk
         from nltk.corpus.reader.wordnet import WordNetCorpusReader
     except ImportError:
-        raise InputError(
-            "building WNLaMPro needs NLTK: pip install 'rarewords[wordnet]'", code="missing-extra"
-        ) from None
+        problem = "building WNLaMPro needs NLTK: pip install 'rarewords[wordnet]'"
+        raise InputError(problem, code="missing-extra") from None
 
     class Reader(WordNetCorpusReader):  # type: ignore[misc]
         def open(self, file: str) -> Any:
@@ -61,11 +60,9 @@ def open_wordnet(folder: str | Path | None = None) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # other languages are not available, nor needed
         reader = Reader(root, None)
-    version = reader.get_version()
-    if version != "3.0":
-        raise InputError(
-            f"WordNet in {root} is version {version}; WNLaMPro needs version 3.0", code="wnlampro"
-        )
+    if (version := reader.get_version()) != "3.0":
+        problem = f"WordNet in {root} is version {version}; WNLaMPro needs version 3.0"
+        raise InputError(problem, code="wnlampro")
     return reader
 
 
@@ -74,14 +71,11 @@ def _find(nltk: Any, folder: str | Path | None) -> Any:
         with suppress(LookupError):
             return nltk.data.find("corpora/wordnet/")  # finds a folder or a zip file
     root = Path(folder or DEBIAN_FOLDER)
-    missing = [name for name in _NEEDED if not (root / name).is_file()]
-    if missing and folder:
-        raise InputError(
-            f"{folder} has no {missing[0]}, so it is not a folder of WordNet's files", code="wnlampro"
-        )
-    if missing:
+    if missing := [name for name in _NEEDED if not (root / name).is_file()]:
+        problem = f"{folder} has no {missing[0]}, so it is not a folder of WordNet's files"
         ways = "'python -m nltk.downloader wordnet' or, on Debian and Ubuntu, 'apt install wordnet-base'"
-        raise InputError(f"WordNet 3.0 was not found; install it with {ways}", code="wnlampro")
+        nowhere = f"WordNet 3.0 was not found; install it with {ways}"
+        raise InputError(problem if folder else nowhere, code="wnlampro")
     nltk.data.path.append(str(root))  # NLTK opens only files under its data path
     return str(root)
 
@@ -106,22 +100,19 @@ def build(
     seed: int = 0,
     corruptions: int = 2880,
 ) -> Dataset:
-    """Build WNLaMPro for word counts and the vocabulary of a model, such as ``lm.whole_words``.
+    """Build WNLaMPro for word counts and the vocabulary of a model.
 
+    :param counts: every word of the corpus with its count.
+    :param whole_words: the whole words of the vocabulary, such as ``lm.whole_words``.
     :param wordnet: the folder of WordNet 3.0's files; by default NLTK's data folders, then Debian's.
+    :param seed: of the split into dev and test and of the corruptions.
+    :param corruptions: the number of corrupted words; fewer if the corpus has fewer frequent words.
     """
     return Builder(open_wordnet(wordnet), counts, whole_words, seed=seed, corruptions=corruptions).dataset()
 
 
 class Builder:
-    """Builds the data set.
-
-    :param wordnet: the reader that :func:`rarewords.wnlampro.builder.open_wordnet` returns.
-    :param counts: every word of the corpus with its count.
-    :param whole_words: the whole words of the model's vocabulary, such as ``lm.whole_words``.
-    :param seed: of the split into dev and test and of the corruptions.
-    :param corruptions: the number of corrupted words; fewer if the corpus has fewer frequent words.
-    """
+    """Builds the data set with the reader that :func:`open_wordnet` returns."""
 
     def __init__(
         self,
@@ -136,9 +127,8 @@ class Builder:
         self.seed, self.corrupted = seed, corruptions
         self.keywords = {word for word, count in counts.items() if count > 0 and _KEYWORD.fullmatch(word)}
         if not self.keywords:
-            raise InputError(
-                "the counts hold no word in lower-case letters a-z; count English text", code="wnlampro"
-            )
+            problem = "the counts hold no word in lower-case letters a-z; count English text"
+            raise InputError(problem, code="wnlampro")
         self.total = sum(counts.values())
         self.nouns = self._lemmas("n")
         self.adjectives = self._lemmas("a") | self._lemmas("s")
@@ -163,9 +153,8 @@ class Builder:
                 subset, number = "dev" if word in dev else "test", str(len(entries) + 1)
                 entries.append(Entry(number, subset, self._annotated(word, pos), relation, annotated))
         if not entries:
-            raise InputError(
-                "WordNet relates no word of the counts to a word of the model's vocabulary", code="wnlampro"
-            )
+            problem = "WordNet relates no word of the counts to a word of the model's vocabulary"
+            raise InputError(problem, code="wnlampro")
         return Dataset(tuple(entries))
 
     def antonyms(self, word: str) -> list[str]:

@@ -56,10 +56,8 @@ def binomial_test(successes: int, trials: int) -> float:
     The distribution is symmetric, so the p-value is twice the smaller tail:
     ``binomial_test(8, 10) -> 2 * (45 + 10 + 1) / 1024 = 0.109375``.
     """
-    logs = [
-        lgamma(trials + 1) - lgamma(k + 1) - lgamma(trials - k + 1)
-        for k in range(min(successes, trials - successes) + 1)
-    ]
+    tail = range(min(successes, trials - successes) + 1)
+    logs = (lgamma(trials + 1) - lgamma(k + 1) - lgamma(trials - k + 1) for k in tail)
     return min(1.0, 2 * fsum(exp(one - trials * log(2)) for one in logs))
 
 
@@ -110,12 +108,6 @@ class Comparison:
             raise KeyError(key)
         return found
 
-    @property
-    def about_seeds(self) -> str:
-        """What to know about the runs with several seeds."""
-        number = max(map(len, self.cells[-1].runs["mrr"]))
-        return f"Means of {number} seeds ± their standard deviation." if number > 1 else "**One seed.**"
-
     def as_json(self) -> dict[str, Any]:
         """Plain numbers for ``--json``."""
         cells = []
@@ -158,13 +150,10 @@ def check_comparable(results: Sequence[ProbeResult]) -> None:
         raise InputError("give at least one result to compare", code="wnlampro")
     first = results[0]
     for other in results[1:]:
-        pair = f"{first.label!r} and {other.label!r}"
+        problem = ""
         if other.settings.get("dataset") != first.settings.get("dataset"):
-            raise InputError(
-                f"{pair} come from different data sets; evaluate both on the same one", code="wnlampro"
-            )
-        if list(other.id) != list(first.id):
-            raise InputError(
-                f"{pair} have different entries; evaluate both with the same subset and limit",
-                code="wnlampro",
-            )
+            problem = "come from different data sets; evaluate both on the same one"
+        elif list(other.id) != list(first.id):
+            problem = "have different entries; evaluate both with the same subset and limit"
+        if problem:
+            raise InputError(f"{first.label!r} and {other.label!r} {problem}", code="wnlampro")

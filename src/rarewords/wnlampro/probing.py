@@ -1,14 +1,23 @@
-"""Asking a model every pattern of every entry, and ranking the targets among its answers."""
+"""Asking a model every pattern of every entry, and ranking the targets among its answers.
 
+In float32 the last digits of a logit depend on the rest of the batch and on the machine, so two answers of
+nearly equal probability may swap places. If a rank or a precision depends on such digits, the query is
+computed again in float64. Ranks therefore do not depend on batch size, order, sharding or device.
+"""
+
+import copy
+import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import lru_cache, partial
+from typing import Literal
 
 import numpy as np
 import torch
 
-from rarewords._internal.cache import Cache
-from rarewords._internal.engine import Engine
+from rarewords._internal.cache import Cache, key_of
+from rarewords._internal.engine import Engine, LocalEngine
+from rarewords._internal.progress import progress
 from rarewords._internal.schema import bounded, check_bounds
 from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
@@ -16,14 +25,23 @@ from rarewords.lm import LanguageModel
 from rarewords.models import shown_name
 from rarewords.ota.objective import baseline
 from rarewords.ota.settings import BASELINES
-from rarewords.queries import Query
+from rarewords.queries import Answers, Query
 from rarewords.tokens import Placement, Tokens
 from rarewords.wnlampro.dataset import Dataset, Entry, patterns_for
-from rarewords.wnlampro.predict import Asked, predict
 from rarewords.wnlampro.result import RANK_LIMIT, ProbeResult, score
 
-METHODS = ("subwords", *BASELINES, "embeddings")
 _ANSWERS_KEPT = 10
+# Log-probabilities of the same query in float32 differ by up to 7e-6 between batch sizes; four times that.
+CLOSE = 3e-5
+QUERIES_PER_SHARD = 8192
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query and the token ids of its targets."""
+
+    query: Query
+    targets: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -39,15 +57,13 @@ class EvalSettings:
     :param depth: the number of answers to rank; the metrics use the first 100.
     """
 
-    method: str = "subwords"
-    subset: str = "all"
+    method: Literal["subwords", "first", "last", "avg", "embeddings"] = "subwords"
+    subset: Literal["dev", "test", "all"] = "all"
     limit: int | None = None
     placement: Placement = "replace"
     depth: int = bounded(RANK_LIMIT, at_least=RANK_LIMIT)
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise InputError(f"unknown method {self.method!r}; use {', '.join(METHODS)}", code="settings")
         check_bounds(self)
         if self.method == "subwords" and self.placement == "append":
             raise InputError("append needs embeddings; the method subwords has none", code="wnlampro")
@@ -75,15 +91,13 @@ def evaluate(
     settings = settings or EvalSettings()
     entries = dataset.select(subset=settings.subset, limit=settings.limit)
     if settings.depth >= len(lm.embeddings):
-        raise InputError(
-            f"the depth {settings.depth} exceeds the vocabulary of {len(lm.embeddings)} tokens",
-            code="settings",
-        )
+        problem = f"the depth {settings.depth} exceeds the vocabulary of {len(lm.embeddings)} tokens"
+        raise InputError(problem, code="settings")
     known = _share_of_known_targets(lm, dataset.name, entries)
     replacing = _replacements(lm, entries, settings, embeddings)
     questions = [_questions(entry, replacing, settings.placement, lm.whole_words) for entry in entries]
     asked = [question for group in questions for question in group]
-    ids = predict(lm, settings.depth, asked, cache=cache, engine=engine)
+    ids = _predict(lm, settings.depth, asked, cache, engine)
     answered = np.split(ids, np.cumsum([len(group) for group in questions])[:-1])
     found = [np.isin(rows, group[0].targets) for group, rows in zip(questions, answered, strict=True)]
     rank, hits3, hits10 = np.array([score(one) for one in found]).T
@@ -131,9 +145,8 @@ def _replacements(
 ) -> dict[str, np.ndarray]:
     """The keywords that are shown as an embedding. *Shape of each:* (dim,)"""
     if (settings.method == "embeddings") != (embeddings is not None):
-        raise InputError(
-            "the method 'embeddings' needs embeddings, and no other method takes them", code="wnlampro"
-        )
+        problem = "the method 'embeddings' needs embeddings, and no other method takes them"
+        raise InputError(problem, code="wnlampro")
     words = sorted({entry.word.text for entry in entries})
     if settings.method in BASELINES:
         return {
@@ -146,10 +159,8 @@ def _replacements(
     embeddings.require_dim(lm.dim)
     found = {word: embeddings[word] for word in words if word in embeddings}
     if not found:
-        raise InputError(
-            "none of the keywords has an embedding; make embeddings for the words of the data set",
-            code="nothing-to-teach",
-        )
+        problem = "none of the keywords has an embedding; make embeddings for the words of the data set"
+        raise InputError(problem, code="nothing-to-teach")
     return found
 
 
@@ -159,18 +170,76 @@ def _share_of_known_targets(lm: LanguageModel, name: str, entries: Sequence[Entr
     known = sum(target in lm.whole_words for target in targets) / len(targets)
     if known < 0.5:
         few = f"{lm.name} has only {known:.0%} of the target words of {name} in its vocabulary"
-        raise InputError(
-            f"{few}; build a data set for it with: rarewords wnlampro build --model", code="tokenizer"
-        )
+        raise InputError(f"{few}; build a data set for it (wnlampro build)", code="tokenizer")
     return known
 
 
 def _best_answers(tokens: Tokens, questions: Sequence[Asked], ids: np.ndarray, found: np.ndarray) -> str:
     """The question with the best rank and its first answers: ``a kumquat is a _. fruit, plant, …``.
 
-    :param ids: the answers to the questions. *Shape:* (questions, depth)
-    :param found: which of them are targets. *Shape:* (questions, depth)
+    *Shape* of the answers' ``ids`` and of ``found``, which of them are targets: (questions, depth)
     """
     best = int(np.where(found.any(axis=1), found.argmax(axis=1), found.shape[1]).argmin())
     query, answers = questions[best].query, tokens.text_of(ids[best, :_ANSWERS_KEPT].tolist())
     return f"{query.pattern.replace('<W>', query.word)} {', '.join(answers)}"
+
+
+def _predict(
+    lm: LanguageModel, depth: int, asked: Sequence[Asked], cache: Cache | None, engine: Engine | None
+) -> np.ndarray:
+    """The first ``depth`` answers to each query, the most probable first. *Shape:* (queries, depth)"""
+    shards = [asked[i : i + QUERIES_PER_SHARD] for i in range(0, len(asked), QUERIES_PER_SHARD)]
+    answer = partial(_answer_shard, lm, depth, cache)
+    found: dict[int, np.ndarray] = {}
+    with progress("Filling blanks", total=len(asked), unit="queries") as bar:
+        for number, ids in (engine or LocalEngine(1)).map(answer, shards):
+            found[number] = ids
+            bar.advance(len(ids))
+    return np.concatenate([found[number] for number in range(len(shards))])
+
+
+def _answer_shard(lm: LanguageModel, depth: int, cache: Cache | None, asked: Sequence[Asked]) -> np.ndarray:
+    if cache is None:
+        return _answers(lm, depth, asked)
+    # What is asked, of which model and how deep. The targets belong to it: only their ranks are exact.
+    queries = [one.query for one in asked]
+    shown = [np.asarray(one.embedding, "<f4").tobytes() for one in queries if one.embedding is not None]
+    texts = [(one.pattern, one.word, one.embedding is not None, one.placement) for one in queries]
+    about = [texts, [one.targets for one in asked], hashlib.sha256(b"".join(shown)).hexdigest()]
+    key = key_of(lm.fingerprint, sorted(lm.tokenizer.get_vocab().items()), str(lm.dtype), depth, about)
+    return cache.arrays("answers", key, lambda: {"ids": _answers(lm, depth, asked)})["ids"]
+
+
+def _answers(lm: LanguageModel, depth: int, asked: Sequence[Asked]) -> np.ndarray:
+    queries = [one.query for one in asked]
+    # One answer more, to see whether the last place is close to the next.
+    answers = lm.fill(queries, top_k=depth + 1)
+    ids = answers.ids[:, :depth].astype(np.int32)
+    again = _undecided(asked, answers) if lm.dtype == torch.float32 else []
+    if again:
+        ids[again] = _double(lm).fill([queries[i] for i in again], top_k=depth).ids
+    return ids
+
+
+def _undecided(asked: Sequence[Asked], answers: Answers) -> list[int]:
+    """The queries where last digits decide the rank of the first target or the hits in the first 3 or 10.
+
+    Places beyond the rank limit do not affect any metric and stay as they are.
+    """
+    close = -np.diff(answers.log_probs[:, : RANK_LIMIT + 1], axis=1) < CLOSE
+    undecided = []
+    for i in np.flatnonzero(close.any(axis=1)).tolist():
+        wanted = np.isin(answers.ids[i, : RANK_LIMIT + 1], asked[i].targets)
+        first = int(wanted.argmax())
+        # Between places j and j + 1: around the first target, and at the ends of the first 3 and 10.
+        borders = np.array([j for j in (first - 1, first, 2, 9) if 0 <= j < close.shape[1]])
+        if (close[i, borders] & (wanted[borders] != wanted[borders + 1])).any():
+            undecided.append(i)
+    return undecided
+
+
+@lru_cache(maxsize=1)  # evaluations of one model share it
+def _double(lm: LanguageModel) -> LanguageModel:
+    device = "cpu" if lm.device.type == "mps" else lm.device  # mps has no float64
+    model = copy.deepcopy(lm.model).to(device=device, dtype=torch.float64)
+    return LanguageModel(model, lm.tokenizer, name=lm.name)

@@ -10,10 +10,11 @@ heat maps are made from the file of a result alone.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import compress, product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,15 +23,14 @@ import numpy as np
 from rarewords._internal.files import read_json, write_lines
 from rarewords._internal.schema import parse
 from rarewords.errors import InputError
-from rarewords.wnlampro.dataset import BANDS, FREQUENT, MEDIUM, RELATIONS, Dataset
+from rarewords.wnlampro.dataset import BANDS, FREQUENT, MEDIUM, RELATIONS
 
 RANK_LIMIT = 100
 METRICS = ("mrr", "p3", "p10")
 _FORMAT = "rarewords.wnlampro/1"
-_TEXTS = ("id", "word", "relation")
-_SCORES = ("rank", "hits3", "hits10")
-_NUMBERS = (*_SCORES, "count")
-_DIGITS = 16
+TEXTS = ("id", "word", "relation")
+NUMBERS = ("rank", "hits3", "hits10", "count")
+_NUMBER = re.compile("[0-9]{1,15}").fullmatch
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,9 @@ class ProbeResult:
     answers: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        sizes = {len(getattr(self, name)) for name in (*_TEXTS, *_NUMBERS)} | {len(self.answers or self.id)}
+        sizes = {len(getattr(self, name)) for name in (*TEXTS, *NUMBERS)} | {len(self.answers or self.id)}
         if len(sizes) != 1 or sizes == {0}:
-            raise InputError(
-                f"all columns of a result must have the same length, not {sorted(sizes)}", code="wnlampro"
-            )
+            raise InputError(f"a result has columns of lengths {sorted(sizes)}, not one", code="wnlampro")
         for unknown in sorted(set(self.relation) - set(RELATIONS)):
             raise InputError(f"a result has the unknown relation {unknown!r}", code="wnlampro")
         for name, most in (("rank", self.depth), ("hits3", 3), ("hits10", 10), ("count", np.inf)):
@@ -138,33 +136,11 @@ class ProbeResult:
         pairs = product((*RELATIONS, "all"), (*BANDS, "all"))
         return [pair for pair in pairs if self.chosen(*pair).any()]
 
-    def restrict(self, rows: np.ndarray, **settings: Any) -> Self:
-        """The result of some entries, with changed settings. *Shape of rows:* (entries,), boolean"""
-        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _NUMBERS}
-        columns |= {name: list(compress(getattr(self, name), rows)) for name in (*_TEXTS, "answers")}
-        return replace(self, settings={**self.settings, **settings}, **columns)
-
-    def of_set(self, dataset: Dataset, subset: str) -> Self:
-        """The result of the entries that belong to ``dev`` or ``test``."""
-        wanted = {entry.id for entry in dataset if entry.subset == subset}
-        return self.restrict(np.array([one in wanted for one in self.id]), set=subset)
-
-    def replaced(self, part: "ProbeResult") -> Self:
-        """This result with the scores of ``part`` for the entries it has, under the label of ``part``."""
-        row_of = {identifier: row for row, identifier in enumerate(part.id)}
-        rows = np.array([row_of.get(identifier, -1) for identifier in self.id])
-        scores: dict[str, Any] = {
-            name: np.where(rows >= 0, getattr(part, name)[rows], getattr(self, name)) for name in _SCORES
-        }
-        kept = {name: self.settings[name] for name in ("dataset", "set")} | {"limit": None}
-        kept["depth"] = max(self.depth, part.depth)
-        return replace(self, settings={**part.settings, **kept}, answers=(), **scores)
-
     def save(self, path: str | Path) -> None:
         """Write JSON, compressed if the name ends in ``.gz``; the same bytes for the same result."""
         stored = {"format": _FORMAT, "settings": dict(self.settings), "cells": self.summary()}
         # A column is one string, which keeps the file small.
-        stored["entries"] = {name: " ".join(map(str, getattr(self, name))) for name in (*_TEXTS, *_NUMBERS)}
+        stored["entries"] = {name: " ".join(map(str, getattr(self, name))) for name in (*TEXTS, *NUMBERS)}
         if self.answers:
             stored["answers"] = list(self.answers)
         write_lines(path, [json.dumps(stored, indent=1, ensure_ascii=False), "\n"])
@@ -191,15 +167,15 @@ class ProbeResult:
             raise InputError(f"{path} is not a result of rarewords wnlampro eval", code="wnlampro")
         found = parse(_Stored, stored, path, "evaluate again")
         columns: dict[str, Any] = {
-            name: found.entries.get(name, "").split(" ") for name in (*_TEXTS, *_NUMBERS)
+            name: found.entries.get(name, "").split(" ") for name in (*TEXTS, *NUMBERS)
         }
+        depth = found.settings.get("depth", RANK_LIMIT)
         try:
-            for name in _NUMBERS:
-                if not all(one.isascii() and one.isdecimal() and len(one) < _DIGITS for one in columns[name]):
-                    raise InputError(f"{name} holds no numbers", code="damaged")
-                columns[name] = np.array(columns[name], dtype=np.int64)
-            if not isinstance(found.settings.get("depth", RANK_LIMIT), int):
-                raise InputError("its depth is no number", code="damaged")
+            if not isinstance(depth, int) or not all(
+                map(_NUMBER, chain(*(columns[name] for name in NUMBERS)))
+            ):
+                raise InputError("it holds text instead of numbers", code="damaged")
+            columns |= {name: np.array(columns[name], dtype=np.int64) for name in NUMBERS}
             return cls(found.settings, **columns, answers=found.answers)
         except InputError as problem:  # a column of another length, a rank that cannot be, ...
             raise InputError(f"{path} is damaged: {problem}; evaluate again", code="damaged") from None

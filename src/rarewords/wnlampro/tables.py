@@ -57,18 +57,15 @@ def answers_table(results: Sequence[ProbeResult], words: Collection[str]) -> str
     """For every entry of some words, the best question of each result and its first answers."""
     for result in results:
         if not result.answers:
-            raise InputError(
-                f"{result.label!r} has no answers; evaluate it again with --answers", code="wnlampro"
-            )
+            raise InputError(f"{result.label!r} has no answers; evaluate it again with them", code="wnlampro")
     rows = []
     for i, (word, relation) in enumerate(zip(results[0].word, results[0].relation, strict=True)):
         for result in results if word in words else ():
             rank = str(result.rank[i]) if result.rank[i] else f">{max(RANK_LIMIT, result.depth)}"
             rows.append([word, relation_title(relation), result.label, result.answers[i], rank])
     if not rows:
-        raise InputError(
-            "none of the words was asked; choose keywords of the data set", code="nothing-to-teach"
-        )
+        problem = "none of the words was asked; choose keywords of the data set"
+        raise InputError(problem, code="nothing-to-teach")
     header = ["word", "relation", "result", "best question and first answers", "rank"]
     return markdown_table(header, rows, left=4)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.paper.part import cell_text, change
+from experiments.paper.part import about_seeds, cell_text, change
 from rarewords._internal.schema import parse, to_json
 from rarewords.wnlampro.comparison import Comparison, compare
 from rarewords.wnlampro.result import ProbeResult
@@ -33,8 +33,8 @@ def test_seeds_are_averaged_entry_by_entry():
     assert cell_text(compared, 0) == "0.250"
     assert cell_text(compared, 1) == "0.750\\* ± 0.354"
     assert cell_text(compared, 1, "corruption") == "–"
-    assert "Means of 2 seeds" in compared.about_seeds
-    assert "One seed" in compare([result([4] * 4), result([4] * 4)]).about_seeds
+    assert "Means of 2 seeds" in about_seeds(compared)
+    assert "One seed" in about_seeds(compare([result([4] * 4), result([4] * 4)]))
 
 
 def test_a_change_must_be_significant_and_the_same_in_every_seed():

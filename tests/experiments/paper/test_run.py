@@ -14,8 +14,8 @@ from experiments.paper.experiment import Experiment
 from experiments.paper.parts.examples import ExamplesPart
 from experiments.paper.run import PARTS, check_parts, reproduce
 from experiments.paper.settings import CONFIGURATIONS, sample_dataset
+from experiments.paper.stages import Stages
 from rarewords import LanguageModel, WordEmbeddings, wnlampro
-from rarewords._internal.cache import Cache
 from rarewords._internal.engine import engine_for
 from rarewords._internal.schema import to_json
 from rarewords.wnlampro.dataset import BANDS, RELATIONS
@@ -167,7 +167,7 @@ def test_cached_targets_are_used(done, lm, corpus, settings, tmp_path):
     ready = WordEmbeddings.load(stage / "embeddings.safetensors")
     given = ready.subset(list(ready.words)[1:])
     entries = sample_dataset(wnlampro.load(), settings)
-    inputs = lm, corpus, entries, settings, Cache(tmp_path)
+    inputs = lm, corpus, entries, settings, Stages(tmp_path)
     made = Experiment(*inputs, given).approximations
     assert set(made.words) == set(ready.words)
     (stage,) = tmp_path.glob("one-token-approximation-*")
@@ -181,7 +181,7 @@ def test_cached_targets_are_used(done, lm, corpus, settings, tmp_path):
 def test_words_that_cannot_be_approximated_are_not_missing(corpus, settings, tmp_path):
     albert = LanguageModel(*small_model("albert"))
     ready = WordEmbeddings(["kumquat"], np.ones((1, albert.dim), np.float32))
-    inputs = albert, corpus, wnlampro.load(), settings, Cache(tmp_path)
+    inputs = albert, corpus, wnlampro.load(), settings, Stages(tmp_path)
     experiment = Experiment(*inputs, ready)
     vars(experiment).update(shown_words=["kumquat", "日本"], training_targets=[])
     assert experiment.approximations.words == ["kumquat"]
