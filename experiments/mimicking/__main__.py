@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -46,8 +46,8 @@ FACTORIAL = (
         TODAY, name="count-100-contexts-64-rate-0.02", changes={"min_count": FREQUENT, "learning_rate": 0.02}
     ),
 )
-AM = {"preset": "am"}
-WITHOUT = {
+AM: dict[str, Any] = {"preset": "am"}
+WITHOUT: dict[str, dict[str, Any]] = {
     "ota": {**AM, "ota": False},
     "form": {**AM, "changes": {"form": False}},
     "context": {**AM, "changes": {"context": False}},
@@ -78,7 +78,7 @@ def jobs(study: Study) -> dict[str, Job]:
     def train(setting: Setting, seed: int) -> None:
         add(f"{setting.name}-{seed}", partial(study.train, setting, seed), *TEXT)
 
-    def train_best(name: str, seed: int, changes: dict[str, object]) -> None:
+    def train_best(name: str, seed: int, changes: dict[str, Any]) -> None:
         needs = [f"{one.name}-0" for one in FACTORIAL]
         add(f"{name}-{seed}", partial(_train_best, study, name, seed, changes), *TEXT, *needs)
 
@@ -148,7 +148,7 @@ def best_setting(study: Study) -> Setting:
     return max(FACTORIAL, key=rare_words)
 
 
-def _train_best(study: Study, name: str, seed: int, changes: dict[str, object]) -> None:
+def _train_best(study: Study, name: str, seed: int, changes: dict[str, Any]) -> None:
     chosen = best_setting(study)
     if name == BEST and seed == 0:
         shutil.copy(study.work / f"{chosen.name}-0.safetensors", study.work / "best-0.safetensors")
@@ -156,8 +156,8 @@ def _train_best(study: Study, name: str, seed: int, changes: dict[str, object]) 
             "best-0", {**read_json(study.out / f"{chosen.name}-0.json"), "name": BEST, "is": chosen.name}
         )
         return
-    both = {**chosen.changes, **changes.get("changes", {})}  # type: ignore[dict-item]
-    study.train(replace(chosen, name=name, **{**changes, "changes": both}), seed)  # type: ignore[arg-type]
+    both = {**chosen.changes, **changes.get("changes", {})}
+    study.train(replace(chosen, name=name, **{**changes, "changes": both}), seed)
 
 
 def _train_on_sample(study: Study, name: str) -> None:

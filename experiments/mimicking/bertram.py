@@ -199,4 +199,4 @@ def _embeddings(model: Reading, states: States, words: Sequence[str]) -> WordEmb
     rows = np.flatnonzero(np.diff(states.starts) > 0)
     parts = [rows[at : at + 1024] for at in range(0, len(rows), 1024)]
     matrix = torch.cat([model(*states.batch(part, None)).cpu() for part in parts]).numpy()
-    return WordEmbeddings([words[row] for row in rows], matrix)
+    return WordEmbeddings([words[row] for row in rows.tolist()], matrix)

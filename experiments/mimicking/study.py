@@ -171,7 +171,8 @@ class Study:
     @cached_property
     def contexts(self) -> PreparedContexts:
         """What :meth:`make_contexts` read."""
-        return self.kept("contexts")
+        found: PreparedContexts = self.kept("contexts")
+        return found
 
     def keep(self, name: str, value: Any) -> None:
         """Keep a value for other processes of this study."""
