@@ -1,130 +1,205 @@
-"""What attentive mimicking depends on: AM+context with one thing changed at a time, on WNLaMPro.
+"""What attentive mimicking depends on, in a text of any size: the paper's setting, and one thing changed at a time.
 
-    python -m experiments.mimicking --corpus CORPUS [--model MODEL] [--targets OTA.safetensors]
-        [--plan "learning_rate=0.003" --plan "contexts_min=1" ...] [--smaller CORPUS]
+    python -m experiments.mimicking.sample --corpus CORPUS --out SAMPLE
+    python -m experiments.mimicking --sample SAMPLE --out OUT [--model MODEL]
+    python -m experiments.mimicking.report OUT
 
-A plan changes settings of preset ``am+context``, as TOML; each is trained with every seed. The length of the
-embeddings and the number of contexts of the words to learn need no training of their own. ``--smaller`` adds a
-row trained on another, smaller corpus, and one in which only the words to learn are read from it. Every row is
-compared with AM+context, entry by entry, by the mean reciprocal rank over seeds. Without ``--targets`` the
-approximations that ship with the bundled mimic model are used.
+Start the second command as often as processes are to share the work; each piece is done once, in the order of its
+value, and a second start goes on where the first was stopped. Every piece leaves a JSON file with the ranks of all
+entries of WNLaMPro, from which the report is made.
 """
 
-import tomllib
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
+import torch
 import typer
 
-from experiments.common import Results, with_interval
-from experiments.paper.experiment import tf32
-from rarewords import AttentiveMimicking, Corpus, LanguageModel, WordEmbeddings, wnlampro
-from rarewords.embeddings import open_embeddings
-from rarewords.learner.settings import bundled_mimic
-from rarewords.mimic.batches import PreparedContexts
-from rarewords.mimic.settings import preset
+from experiments.mimicking import bertram
+from experiments.mimicking.jobs import Job, work_off
+from experiments.mimicking.study import FREQUENT, QUICK, Setting, Size, Study
+from rarewords import LanguageModel
+from rarewords._internal.files import read_json
 from rarewords.models import DEFAULT_MODEL
-from rarewords.wnlampro.dataset import BANDS, Dataset
-from rarewords.wnlampro.probing import EvalSettings
-from rarewords.wnlampro.result import ProbeResult
+from rarewords.ota.objective import Batch, Objective, baseline
+from rarewords.ota.settings import OtaSettings
 
-RESULTS = Path(__file__).parent / "results"
-BASE = "AM+context"
-PLANS = (
-    "learning_rate=0.003",
-    "learning_rate=0.02",
-    "contexts_min=1",
-    "ngram_threshold=2",
-    "form_dropout=0.3",
-    "epochs=10",
+PAPER = Setting("paper")
+TODAY = Setting("count-100-contexts-64", contexts=64, changes={"min_count": FREQUENT})
+FACTORIAL = (
+    PAPER,
+    Setting("rate-0.02", changes={"learning_rate": 0.02}),
+    TODAY,
+    Setting("count-100", changes={"min_count": FREQUENT}),
+    Setting("contexts-64", contexts=64),
+    Setting("threshold-2", changes={"ngram_threshold": 2}),
+    Setting("rate-0.03", changes={"learning_rate": 0.03}),
+    Setting("rate-0.02-threshold-2", changes={"learning_rate": 0.02, "ngram_threshold": 2}),
+    Setting("rate-0.005", changes={"learning_rate": 0.005}),
+    Setting("copies-7", changes={"copies_per_count": 7}),
+    replace(
+        TODAY, name="count-100-contexts-64-rate-0.02", changes={"min_count": FREQUENT, "learning_rate": 0.02}
+    ),
 )
-LENGTHS, CONTEXTS = (1.0, 1.4), (1, 4, 16)  # of AM+context
+AM: dict[str, Any] = {"preset": "am"}
+WITHOUT: dict[str, dict[str, Any]] = {
+    "ota": {**AM, "ota": False},
+    "form": {**AM, "changes": {"form": False}},
+    "context": {**AM, "changes": {"context": False}},
+}
+BEST, TEXT = "best", ("targets", "contexts")
 
 
 def main(
-    corpus: Annotated[Path, typer.Option(help="A corpus made by `rarewords corpus build`.")],
+    sample: Annotated[Path, typer.Option(help="The folder that experiments.mimicking.sample wrote.")],
+    out: Annotated[Path, typer.Option(help="The folder for results.")],
     model: str = DEFAULT_MODEL,
-    targets: Annotated[Path | None, typer.Option(help="Embeddings made by `rarewords ota`.")] = None,
-    plan: Annotated[list[str] | None, typer.Option(help="Instead of the plans of this file.")] = None,
-    smaller: Annotated[Path | None, typer.Option(help="Another corpus.")] = None,
-    contexts: Annotated[int, typer.Option(help="Of a word, in training and after.")] = 32,
-    copies: Annotated[int, typer.Option(help="Training instances of a word and epoch, at most.")] = 5,
-    epochs: int = 5,
-    subset: Annotated[str, typer.Option(help="dev or test.")] = "dev",
-    limit: int | None = None,
-    seed: Annotated[list[int] | None, typer.Option(help="0 and 1 by default.")] = None,
-    out: Annotated[Path | None, typer.Option(help="By default results/MODEL.json.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A run of minutes that shows nothing.")] = False,
 ) -> None:
-    """Train every plan and ask WNLaMPro."""
-    lm, opened = LanguageModel.from_pretrained(model), Corpus.open(corpus)
-    dataset = Dataset(wnlampro.load().select(subset=subset, limit=limit))
-    words = list(dict.fromkeys(entry.word.text for entry in dataset))
-    usual = preset("am+context", contexts_max=contexts, copies_max=copies, epochs=epochs)
-    plans = {one: replace(usual, **tomllib.loads(f"plan = {{{one}}}")["plan"]) for one in plan or PLANS}
-    plans = {BASE: usual, **plans, "without OTA targets": usual}
-    least = min(settings.min_count for settings in plans.values())
-    approximated = given_targets(lm, targets)
-    seeds = seed or [0, 1]
-    about = {"corpus": opened.key, "contexts": contexts, "copies": copies, "epochs": epochs, "seeds": seeds}
-    results = Results(out, "mimicking", lm, subset=subset, limit=limit, **about)
-    results.out = out or RESULTS / f"{results.model}.json"
-
-    def prepare(text: Corpus) -> PreparedContexts:
-        return PreparedContexts(text, list(dict.fromkeys([*text.counts(least)[0], *words])), contexts)
-
-    def fit(name: str, number: int, text: Corpus, prepared: PreparedContexts) -> AttentiveMimicking:
-        given = None if name == "without OTA targets" else approximated
-        settings = replace(plans[name], seed=number)
-        with tf32():  # ranks are computed in full precision
-            return AttentiveMimicking.fit(lm, text, given, settings, prepared=prepared)
-
-    def ask(mimic: AttentiveMimicking, prepared: PreparedContexts) -> ProbeResult:
-        embeddings = mimic.learn_words(words, opened, prepared=prepared).embeddings
-        return wnlampro.evaluate(lm, dataset, EvalSettings(method="embeddings"), embeddings=embeddings)
-
-    prepared = prepare(opened)
-    small = Corpus.open(smaller) if smaller else None
-    of_small = prepare(small) if small else None
-    found: dict[str, list[ProbeResult]] = {}
-    for number in seeds:
-        runs: dict[str, ProbeResult] = {}
-        for name in plans:
-            mimic = fit(name, number, opened, prepared)
-            runs[name] = ask(mimic, prepared)
-            if name == BASE:
-                for length in LENGTHS:
-                    scaled = replace(mimic, settings=replace(mimic.settings, scale=length))
-                    runs[f"length {length:g}"] = ask(scaled, prepared)
-                for few in CONTEXTS:
-                    runs[f"{few} contexts of a word to learn"] = ask(
-                        mimic, PreparedContexts(opened, words, few)
-                    )
-                if small and of_small:
-                    runs["words to learn from the smaller text"] = ask(mimic, of_small)
-                    runs["trained on the smaller text"] = ask(fit(BASE, number, small, of_small), prepared)
-        for name, run in runs.items():
-            found.setdefault(name, []).append(run)
-    for name, own in {"subwords": [wnlampro.evaluate(lm, dataset)], **found}.items():
-        results.add(row=name, **compared(own, found[BASE]))
-    results.show()
+    """Do what no other process does."""
+    study = Study(LanguageModel.from_pretrained(model), sample, out, QUICK if quick else Size())
+    failed = work_off(list(jobs(study).values()), out / "jobs")
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}; {out / 'jobs'} has the errors")
 
 
-def given_targets(lm: LanguageModel, path: Path | None) -> WordEmbeddings | None:
-    """Approximations from a file, or those of the mimic model that ships."""
-    if path is not None:
-        return open_embeddings(path)
-    return AttentiveMimicking.from_pretrained(bundled_mimic(lm.fingerprint), lm).targets
+def jobs(study: Study) -> dict[str, Job]:
+    """All pieces of work, the most valuable first."""
+    made: dict[str, Job] = {}
+
+    def add(name: str, run: Callable[[], object], *needs: str) -> None:
+        made[name] = Job(name, run, needs)
+
+    def train(setting: Setting, seed: int) -> None:
+        add(f"{setting.name}-{seed}", partial(study.train, setting, seed), *TEXT)
+
+    def train_best(name: str, seed: int, changes: dict[str, Any]) -> None:
+        needs = [f"{one.name}-0" for one in FACTORIAL]
+        add(f"{name}-{seed}", partial(_train_best, study, name, seed, changes), *TEXT, *needs)
+
+    def test(name: str, *placements: str) -> None:
+        add(f"test-{name}", partial(_test, study, name, placements or ("replace",)), name)
+
+    add("corpus", lambda: study.corpus)
+    add("targets", study.make_targets)
+    add("contexts", study.make_contexts, "corpus")
+    for subset in ("dev", "test"):
+        add(f"subwords-{subset}", partial(_subwords, study, subset))
+    first, *others = study.size.seeds
+    for setting in FACTORIAL:
+        train(setting, first)
+    train(Setting("paper-am", **AM), first)
+    train_best(BEST, first, {})
+    test(f"paper-{first}", "replace", "append")
+    test(f"best-{first}", "replace", "append")
+    for name, changes in WITHOUT.items():
+        train(replace(PAPER, name=f"paper-without-{name}", **changes), first)
+    add("bertram-contexts", partial(bertram.make_contexts, study), "corpus")
+    add(f"bertram-{first}", partial(bertram.train, study, first), *TEXT, "bertram-contexts")
+    test(f"bertram-{first}", "replace", "append")
+    for seed in others:
+        train(PAPER, seed)
+        train_best(BEST, seed, {})
+        test(f"paper-{seed}", "replace", "append")
+        test(f"best-{seed}", "replace", "append")
+    train_best("best-am", first, AM)
+    for name in ("paper-am", "best-am"):
+        test(f"{name}-{first}")
+    for name in ("fast", "paper"):
+        add(f"sample-{name}", partial(study.make_sample, name), *TEXT)
+    for name in ("fast", "paper"):
+        add(
+            f"with-sample-{name}",
+            partial(_train_on_sample, study, name),
+            "sample-fast",
+            "sample-paper",
+            *TEXT,
+        )
+    add("sample-distance", partial(_distances, study), "sample-fast", "sample-paper")
+    for name, changes in WITHOUT.items():
+        train_best(f"best-without-{name}", first, changes)
+    for seed in others:
+        add(f"bertram-{seed}", partial(bertram.train, study, seed), *TEXT, "bertram-contexts")
+        test(f"bertram-{seed}", "replace", "append")
+        train(Setting("paper-am", **AM), seed)
+        train_best("best-am", seed, AM)
+        for name in ("paper-am", "best-am"):
+            test(f"{name}-{seed}")
+    for seed in others:
+        for name, changes in WITHOUT.items():
+            train(replace(PAPER, name=f"paper-without-{name}", **changes), seed)
+            train_best(f"best-without-{name}", seed, changes)
+    return made
 
 
-def compared(found: list[ProbeResult], base: list[ProbeResult]) -> dict[str, object]:
-    """Means over seeds by frequency, and the difference from AM+context, as columns."""
-    values, before = (np.mean([one.reciprocal for one in runs], axis=0) for runs in (found, base))
-    bands = {band: found[0].chosen("all", band) for band in BANDS}
-    means = {band: values[rows].mean() for band, rows in bands.items() if rows.any()}
-    spread = float(np.std([one.mrr for one in found], ddof=1)) if len(found) > 1 else None
-    return {"mrr": values.mean(), **means, **with_interval(values - before), "deviation": spread}
+def best_setting(study: Study) -> Setting:
+    """The setting of the factorial with the highest mean reciprocal rank of rare words on dev."""
+    rare = np.array([entry.word.count < 10 for entry in study.dataset("dev")])
+
+    def rare_words(setting: Setting) -> float:
+        ranks = np.array(read_json(study.out / f"{setting.name}-0.json")["rows"][-2]["dev"])[rare]
+        return float(np.where(ranks > 0, 1 / np.maximum(ranks, 1), 0).mean())
+
+    return max(FACTORIAL, key=rare_words)
+
+
+def _train_best(study: Study, name: str, seed: int, changes: dict[str, Any]) -> None:
+    chosen = best_setting(study)
+    if name == BEST and seed == 0:
+        shutil.copy(study.work / f"{chosen.name}-0.safetensors", study.work / "best-0.safetensors")
+        study.write(
+            "best-0", {**read_json(study.out / f"{chosen.name}-0.json"), "name": BEST, "is": chosen.name}
+        )
+        return
+    both = {**chosen.changes, **changes.get("changes", {})}
+    study.train(replace(chosen, name=name, **{**changes, "changes": both}), seed)
+
+
+def _train_on_sample(study: Study, name: str) -> None:
+    setting = Setting(f"with-sample-{name}", changes={"min_count": FREQUENT})
+    study.train(setting, 0, targets=study.targets(f"sample-{name}"))
+
+
+def _subwords(study: Study, subset: str) -> None:
+    study.write(f"subwords-{subset}", {"name": "subwords", subset: study.ranks(subset, None)})
+
+
+def _test(study: Study, name: str, placements: tuple[str, ...]) -> None:
+    embeddings = study.targets(name)
+    found = {placement: study.ranks("test", embeddings, placement) for placement in placements}
+    study.write(f"test-{name}", {"name": name, **found})
+
+
+def _distances(study: Study) -> None:
+    """How far the model's states are from those with the subwords, in contexts that no search saw."""
+    lm, settings = study.lm, OtaSettings.preset("paper", seed=1)
+    objective, made = (
+        Objective(lm, settings),
+        {name: study.targets(f"sample-{name}") for name in ("fast", "paper")},
+    )
+    words = made["fast"].words
+    batch = Batch.of(lm, [lm.subwords(word) for word in words], seed=settings.seed)
+    candidates = {
+        name: torch.from_numpy(one.subset(words).matrix).to(lm.device) for name, one in made.items()
+    }
+    candidates["mean of the subwords"] = baseline(lm, batch.subwords, "avg")
+    found: dict[str, list[float]] = {name: [] for name in candidates}
+    with torch.no_grad():
+        for context in range(16):
+            targets = objective.targets(batch, context)
+            for name, embeddings in candidates.items():
+                found[name].append(float(objective.distance(embeddings, targets, batch.keys, context).mean()))
+    steps = dict(zip(("fast", "paper"), study.size.steps, strict=True))
+    cosine = torch.nn.functional.cosine_similarity(candidates["fast"], candidates["paper"]).mean()
+    means = {name: float(np.mean(values)) for name, values in found.items()}
+    study.write(
+        "sample-distance", {"words": len(words), "steps": steps, "distance": means, "cosine": float(cosine)}
+    )
 
 
 if __name__ == "__main__":

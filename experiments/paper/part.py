@@ -130,14 +130,20 @@ def about_seeds(compared: Comparison) -> str:
 def cell_text(
     compared: Comparison, method: int, relation: str = "all", band: str = "all", metric: str = "mrr"
 ) -> str:
-    """Mean and spread over seeds, with ``*`` if the difference from the first method is significant."""
+    """Mean and spread over seeds; if entries differ significantly from the first method, how many and which way.
+
+    ``0.428 ↓169/221`` is worse: 169 entries are better, 221 worse. The mean may say otherwise.
+    """
     cell = compared.cell(relation, band)
     if cell is None:
         return EMPTY
     text = figure(cell.measures[metric][method].mean)
-    star = "\\*" if method and cell.differences[metric][method - 1].direction else ""
     runs = cell.runs[metric][method]
-    return text + star + (f" ± {figure(stdev(runs))}" if len(set(runs)) > 1 else "")
+    text += f" ± {figure(stdev(runs))}" if len(set(runs)) > 1 else ""
+    found = cell.differences[metric][method - 1] if method else None
+    if found is None or not found.direction:
+        return text
+    return f"{text} {'↑' if found.direction > 0 else '↓'}{found.wins:,}/{found.losses:,}"
 
 
 def change(

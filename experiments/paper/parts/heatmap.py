@@ -26,12 +26,14 @@ class HeatMapPart(HeatMap, Part):
     """The heat map of cohyponym+ with the model's own subwords.
 
     :param correlation: Spearman's coefficient of count and rank, and its p-value.
+    :param threshold: the paper's number of occurrences, scaled to the corpus: the nearest power of two.
     """
 
     name = "heatmap"
     title = "Ranks by the number of occurrences"
 
     correlation: tuple[float, ...]
+    threshold: float
 
     @classmethod
     def run(cls, experiment: Experiment, _: Path) -> Self:
@@ -42,7 +44,9 @@ class HeatMapPart(HeatMap, Part):
         ranks = np.where(entries.rank > 0, entries.rank, HEAT_MAP_DEPTH + 1)
         test = spearmanr(entries.count, ranks)
         correlation = float(test.statistic), float(test.pvalue)
-        return cls(**vars(found), correlation=correlation)
+        share = experiment.corpus.totals.words / published.CORPUS_WORDS
+        threshold = 2.0 ** max(0, round(math.log2(max(1.0, published.HEAT_MAP_COUNT * share))))
+        return cls(**vars(found), correlation=correlation, threshold=threshold)
 
     def markdown(self, figures: Path) -> Sequence[str]:
         draw_heat_map(self, figures / "heatmap.svg")
@@ -51,7 +55,7 @@ class HeatMapPart(HeatMap, Part):
     def claims(self) -> Sequence[Claim]:
         cells, checks, rng = np.array(self.cells), [], np.random.default_rng(0)
         counts, ranks = (np.array([end or math.inf for end in ends]) for ends in (self.counts, self.ranks))
-        above, far, near = counts > published.HEAT_MAP_COUNT, ranks > _FAR, ranks <= published.HEAT_MAP_RANK
+        above, far, near = counts > self.threshold, ranks > _FAR, ranks <= published.HEAT_MAP_RANK
         for count, column in zip(counts[~above], cells.T[~above], strict=True):
             total, best = int(column.sum()), int(column.argmax())
             if total < _FEWEST:

@@ -28,6 +28,7 @@ from rarewords.wnlampro.tables import (
 
 CONFIGURATION = "am+context"
 LABEL = CONFIGURATIONS[CONFIGURATION].title
+_MEANINGS = tuple(relation for relation in RELATIONS if relation != "corruption")
 # Keywords that occur less often than this get an embedding: none of them, those that do not occur, … all of
 # them.
 THRESHOLDS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, math.inf)
@@ -158,8 +159,29 @@ def main_table(compared: Comparison, *, paper: bool = False) -> str:
             empty = [EMPTY] * (len(BANDS) * len(METRICS) - len(theirs))  # corruptions are rare only
             group.append([f"paper: {model}", *map(figure, theirs), *empty])
         rows += [[relation_title(relation) if not place else "", *row] for place, row in enumerate(group)]
+    for title, relations, weighted in (
+        ("without misspellings", _MEANINGS, True),
+        ("macro average", RELATIONS, False),
+    ):
+        for method, label in enumerate(compared.labels):
+            means = [
+                _mean(compared, method, relations, band, metric, weighted)
+                for band in BANDS
+                for metric in METRICS
+            ]
+            rows.append(["" if method else title, label, *means])
     titles = [f"{band} {name}" for band in BANDS for name in METRIC_TITLES.values()]
     return markdown_table(["relation", "model", *titles], rows, left=2)
+
+
+def _mean(
+    compared: Comparison, method: int, relations: Sequence[str], band: str, metric: str, weighted: bool
+) -> str:
+    """The mean over relations, or over their entries."""
+    cells = [cell for relation in relations if (cell := compared.cell(relation, band))]
+    weights = [cell.entries if weighted else 1 for cell in cells]
+    values = [cell.measures[metric][method].mean for cell in cells]
+    return figure(float(np.average(values, weights=weights))) if cells else EMPTY
 
 
 def mixture(subwords: ProbeResult, embeddings: ProbeResult, below: Mapping[str, float]) -> ProbeResult:

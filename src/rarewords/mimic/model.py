@@ -15,6 +15,7 @@ all pairs is S · u. So attention over k contexts takes k dot products instead o
 per word instead of k with M. The factor 1 / sqrt(d) cancels out.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -53,6 +54,20 @@ class WordBatch:
         arrays = (grams.numbers, grams.starts[:-1], has_form, counts)
         numbers, starts, visible, sizes = (torch.from_numpy(one).to(reader.device) for one in arrays)
         return cls(numbers, starts, visible, reader.read(contexts), sizes)
+
+    def split(self, size: int, gram_starts: np.ndarray, starts: np.ndarray) -> Iterator["WordBatch"]:
+        """Batches of ``size`` words; where n-grams and contexts start is given, as numbers at hand.
+
+        :param gram_starts: *Shape:* (words + 1,); ``starts``: of the contexts. *Shape:* (words + 1,)
+        """
+        for first in range(0, len(self.counts), size):
+            last = min(first + size, len(self.counts))
+            grams, readings = (slice(*one[[first, last]].tolist()) for one in (gram_starts, starts))
+            rows = slice(first, last)
+            begin = self.gram_starts[rows] - grams.start
+            yield WordBatch(
+                self.grams[grams], begin, self.has_form[rows], self.readings[readings], self.counts[rows]
+            )
 
 
 @dataclass(frozen=True)

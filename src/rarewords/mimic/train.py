@@ -18,6 +18,8 @@ from rarewords.mimic.model import FormContextModel, WordBatch
 from rarewords.mimic.ngrams import UNKNOWN, Bags
 from rarewords.mimic.settings import MimicSettings
 
+_BATCHES_AT_ONCE = 16
+
 
 @dataclass(frozen=True)
 class TrainingWords:
@@ -67,8 +69,8 @@ def train(
     torch.manual_seed(settings.seed)
     device = data.reader.device
     model = FormContextModel(settings, dim=data.targets.shape[1], ngrams=ngrams).to(device)
-    # Plain Adam: an n-gram keeps moving between the words that contain it. Sparse gradients are added into a
-    # dense one that is allocated once; allocating it at every step takes four times as long on a CPU.
+    # Plain Adam: an n-gram keeps moving between the words that contain it. On a CPU sparse gradients are added
+    # into a dense one that is allocated once; allocating it at every step takes four times as long there.
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
     fused = device.type in ("cpu", "cuda")
@@ -136,15 +138,16 @@ class EpochPlan:
         self._shuffled = self._shuffle(int(rng.integers(2**62)))
 
     def batches(self) -> Iterator[tuple[WordBatch, Tensor]]:
-        """The batches with their targets."""
+        """The batches with their targets, some read at once: one by one, a GPU would wait for each."""
         reader, size = self._data.reader, self._settings.batch_size
-        for first in range(0, self.examples, size):
-            part = slice(first, first + size)
+        for first in range(0, self.examples, size * _BATCHES_AT_ONCE):
+            part = slice(first, first + size * _BATCHES_AT_ONCE)
             words, taken = self._words[part], self._taken[part]
             contexts = self._shuffled[torch.from_numpy(ragged(self._first[part], taken)).to(reader.device)]
             grams = self._dropped(self._data.grams.take(words))
             targets = self._data.targets[torch.from_numpy(words).to(reader.device)]
-            yield WordBatch.of(grams, self._has_form[part], reader, contexts, taken), targets
+            batch = WordBatch.of(grams, self._has_form[part], reader, contexts, taken)
+            yield from zip(batch.split(size, grams.starts, offsets(taken)), targets.split(size), strict=True)
 
     def _shuffle(self, seed: int) -> Tensor:
         """A permutation of all contexts that keeps those of a word together. *Shape:* (contexts,)"""
@@ -175,7 +178,7 @@ def _one_epoch(
     for step, (batch, targets) in enumerate(plan.batches(), 1):
         mimicked = model(batch)
         loss = torch.nn.functional.mse_loss(mimicked.embeddings, targets)
-        optimizer.zero_grad(set_to_none=False)
+        optimizer.zero_grad(set_to_none=loss.is_cuda)
         loss.backward()
         optimizer.step()
         with torch.no_grad():

@@ -8,8 +8,7 @@ The word itself is cut out of both sequences, so a token right of it is compared
 moved. In the place of w there may be the subwords, *or* and an embedding; then v *fuses* them, and does alone
 what ``word or <embedding>`` does in the model. ``balanced`` divides the sum of each layer by the mean
 square of the numbers in h^k(l; w; r), so that layers with large states do not decide alone; the paper does
-not. In a causal LM the states of l are the same with v, so only those behind the word count, which is what
-token distillation compares.
+not. In a causal LM the states of l are the same with v, so only those behind the word count.
 
 The baselines need no search: the embedding of the first subword, of the last, or their mean.
 """

@@ -38,6 +38,7 @@ def test_every_part_has_results_of_the_right_shape(done, settings):
     assert [comparison.cell("all", band).band for band in BANDS] == list(BANDS)
     heatmap = parts["heatmap"]
     assert np.array(heatmap.cells).shape == (len(heatmap.ranks), len(heatmap.counts))
+    assert heatmap.threshold == 1  # 256 in the paper's corpus, which is many times larger
     ablation = parts["ablation"]
     assert list(ablation.against_am) == list(CONFIGURATIONS)
     assert all(len(found) == len(settings.epochs) for found in ablation.against_am.values())

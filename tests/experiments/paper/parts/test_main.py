@@ -61,3 +61,14 @@ def test_the_papers_rows_stand_below_ours():
     assert ["", "AM", "1.000"] in named
     assert ["", "paper: base+AM", "0.449"] in named
     assert "paper" not in main_table(compared)
+
+
+def test_misspellings_do_not_hide_the_other_relations():
+    relations = ["corruption"] * 4 + ["hypernym"] * 2 + ["antonym"]
+    compared = compare([result([4] * 7, "subwords", relations), result([1] * 4 + [4, 4, 2], "AM", relations)])
+    lines = [line.split("|") for line in main_table(compared).splitlines()]
+    rare = {(line[1].strip(), line[2].strip()): line[3].strip() for line in lines if len(line) > 3}
+    assert rare["without misspellings", "subwords"] == "0.250"
+    at = [line[1].strip() for line in lines].index("without misspellings") + 1
+    assert lines[at][3].strip() == "0.333"  # (0.25 + 0.25 + 0.5) / 3
+    assert lines[at + 2][3].strip() == "0.583"  # (1 + 0.25 + 0.5) / 3

@@ -1,0 +1,216 @@
+"""``python -m experiments.mimicking.report OUT``: tables of what the processes in OUT have finished.
+
+Writes ``results/MODEL.json`` with every number and ``results/MODEL.md`` with the tables. A result of several seeds is
+the mean of their reciprocal ranks, entry by entry; better and worse count the entries where it differs from another.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from experiments.common import Results
+from rarewords import wnlampro
+from rarewords._internal.files import read_json
+from rarewords._internal.tables import markdown_table
+from rarewords.models import DEFAULT_MODEL
+from rarewords.wnlampro.comparison import compare_values
+from rarewords.wnlampro.dataset import BANDS, RELATIONS, Dataset, band_of
+from rarewords.wnlampro.tables import figure, relation_title, signed
+
+RESULTS = Path(__file__).parent / "results"
+NOUNS = "without misspellings"
+MACRO = "macro average"
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The entries of dev or test, and means of one number for each of them."""
+
+    entries: Dataset
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str], np.ndarray]:
+        relations = np.array([entry.relation for entry in self.entries])
+        bands = np.array([band_of(entry.word.count) for entry in self.entries])
+        groups = {relation: relations == relation for relation in RELATIONS}
+        groups |= {"all": relations != "", NOUNS: relations != "corruption"}
+        cells = {(name, band): rows & (bands == band) for name, rows in groups.items() for band in BANDS}
+        return {cell: rows for cell, rows in cells.items() if rows.any()}
+
+    def rows(self, group: str, band: str) -> np.ndarray:
+        """Which entries belong to a group and a frequency. *Shape:* (entries,)"""
+        return self._cells.get((group, band), np.zeros(len(self.entries), np.bool_))
+
+    def means(self, values: np.ndarray) -> dict[str, dict[str, float]]:
+        """By group, and as the mean over relations, and by frequency."""
+        found: dict[str, dict[str, float]] = defaultdict(dict)
+        for (group, band), rows in self._cells.items():
+            found[group][band] = float(values[rows].mean())
+        for band in BANDS:
+            own = [found[relation][band] for relation in RELATIONS if band in found[relation]]
+            found[MACRO][band] = float(np.mean(own))
+        return dict(found)
+
+    def compared(self, values: np.ndarray, base: np.ndarray) -> dict[str, dict[str, Any]]:
+        """How rare words differ from another result, by group."""
+        found: dict[str, dict[str, Any]] = {}
+        for (group, band), rows in self._cells.items():
+            if band == BANDS[0]:
+                one = compare_values(values[rows], base[rows])
+                interval = [one.low, one.high]
+                found[group] = {
+                    "change": one.mean,
+                    "interval": interval,
+                    "better": one.wins,
+                    "worse": one.losses,
+                }
+                found[group]["p"] = one.p_value
+        return found
+
+
+def main(
+    out: Annotated[Path, typer.Argument(help="The folder that experiments.mimicking wrote.")],
+    model: str = DEFAULT_MODEL,
+    to: Annotated[Path, typer.Option(help="The folder for the tables.")] = RESULTS,
+    limit: Annotated[int | None, typer.Option(help="As many entries as were asked.")] = None,
+) -> None:
+    """Write the results and the tables."""
+    results = Results(None, "mimicking", model)
+    results.out = to / f"{results.model}.json"
+    dev, test = (
+        Entries(Dataset(wnlampro.load().select(subset=name, limit=limit))) for name in ("dev", "test")
+    )
+    _add_dev(results, dev, out)
+    _add_test(results, test, out)
+    for path in sorted(out.glob("sample-*.json")):
+        results.add(part="approximation", **read_json(path))
+    (to / f"{results.model}.md").write_text("\n".join(_tables(results.rows)), "utf-8")
+
+
+def _add_dev(results: Results, dev: Entries, out: Path) -> None:
+    subwords = _reciprocal(read_json(out / "subwords-dev.json")["dev"])
+    results.add(part="dev", setting="subwords", mrr=dev.means(subwords))
+    found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for path in sorted(out.glob("*-[0-9].json")):
+        one = read_json(path)
+        for row in one.get("rows", ()):
+            kind = row.get("stage") or f"{row['epochs']} epochs"
+            more = row.get("placement") if "stage" in row else row["length"] and f"length {row['length']:g}"
+            about = {
+                key: one.get(key)
+                for key in ("preset", "contexts", "ota", "changes", "ngrams", "losses", "is")
+            }
+            found[one["name"], f"{kind}, {more}" if more else kind].append(
+                {**about, **row, "seed": one["seed"]}
+            )
+    paper = {kind: _mean(rows) for (name, kind), rows in found.items() if name == "paper"}
+    for (name, kind), rows in found.items():
+        values, base = _mean(rows), paper.get(kind)
+        numbers = [key for key in rows[0] if "," in key or key in ("context_share", "loss")]
+        means = {key: float(np.mean([row[key] for row in rows])) for key in numbers}
+        about = {
+            key: rows[0][key] for key in ("preset", "contexts", "ota", "changes", "ngrams", "losses", "is")
+        }
+        results.add(
+            part="dev",
+            setting=name,
+            measured=kind,
+            seeds=[row["seed"] for row in rows],
+            **{key: value for key, value in about.items() if value is not None},
+            **means,
+            mrr=dev.means(values),
+            by_seed=[dev.means(_reciprocal(row["dev"]))["all"][BANDS[0]] for row in rows],
+            against_subwords=dev.compared(values, subwords),
+            against_paper=None if base is None else dev.compared(values, base),
+        )
+
+
+def _add_test(results: Results, test: Entries, out: Path) -> None:
+    if not (out / "subwords-test.json").is_file():
+        return
+    subwords = _reciprocal(read_json(out / "subwords-test.json")["test"])
+    results.add(part="test", setting="subwords", mrr=test.means(subwords))
+    found: dict[tuple[str, str], list[np.ndarray]] = defaultdict(list)
+    for path in sorted(out.glob("test-*-[0-9].json")):
+        one = read_json(path)
+        name = one.pop("name").rpartition("-")[0]
+        for placement, ranks in one.items():
+            found[name, placement].append(_reciprocal(ranks))
+    for (name, placement), runs in found.items():
+        values = np.mean(runs, axis=0)
+        results.add(
+            part="test",
+            setting=name,
+            placement=placement,
+            seeds=len(runs),
+            mrr=test.means(values),
+            by_seed=[test.means(run)["all"][BANDS[0]] for run in runs],
+            against_subwords=test.compared(values, subwords),
+        )
+
+
+def _mean(rows: Sequence[dict[str, Any]]) -> np.ndarray:
+    return np.asarray(np.mean([_reciprocal(row["dev"]) for row in rows], axis=0))
+
+
+def _reciprocal(ranks: Sequence[int]) -> np.ndarray:
+    values = np.array(ranks)
+    return np.where(values > 0, 1 / np.maximum(values, 1), 0.0)
+
+
+def _tables(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    dev = [row for row in rows if row["part"] == "dev"]
+    groups = [*RELATIONS, "all", NOUNS, MACRO]
+    bands = [(group, BANDS[0]) for group in groups] + [
+        (group, band) for band in BANDS[1:] for group in ("all", MACRO)
+    ]
+    titles = [f"{relation_title(group) if group in RELATIONS else group} {band}" for group, band in bands]
+    for part, key in (("dev", "measured"), ("test", "placement")):
+        own = [row for row in rows if row["part"] == part]
+        yield f"## WNLaMPro {part}\n\nMRR. Better / worse: rare entries against the subwords; * p < 0.05.\n"
+        table = []
+        for row in own:
+            cells = [figure(row["mrr"].get(group, {}).get(band, np.nan)) for group, band in bands]
+            seeds = row.get("seeds", "")
+            table.append([row["setting"], row.get(key, ""), *cells, _verdict(row, "against_subwords")])
+            table[-1].insert(2, str(len(seeds) if isinstance(seeds, list) else seeds))
+        yield markdown_table(["setting", key, "seeds", *titles, "better / worse"], table, left=2)
+    yield "## Cosine of embedding and target\n\nMean over words that the training saw, and that it did not see.\n"
+    kinds = [key for row in dev for key in row if key.startswith(("seen", "kept apart"))]
+    kinds = list(dict.fromkeys(kinds))
+    table = [
+        [
+            row["setting"],
+            row["measured"],
+            *(figure(row[kind]) for kind in kinds),
+            f"{row['context_share']:.0%}",
+        ]
+        for row in dev
+        if "context_share" in row
+    ]
+    yield markdown_table(["setting", "measured", *kinds, "from contexts"], table, left=2)
+    yield "## Against the paper's setting\n\nRare words of dev: change of the MRR and its interval.\n"
+    table = []
+    for row in dev:
+        if row.get("against_paper") and row["setting"] != "paper":
+            one = row["against_paper"]["all"]
+            change = f"{signed(one['change'])} [{signed(one['interval'][0])}, {signed(one['interval'][1])}]"
+            table.append([row["setting"], row["measured"], change, _verdict(row, "against_paper")])
+    yield markdown_table(["setting", "measured", "change", "better / worse"], table, left=2)
+
+
+def _verdict(row: dict[str, Any], key: str) -> str:
+    if key not in row:
+        return ""
+    one = row[key]["all"]
+    return f"{one['better']:,} / {one['worse']:,}{'*' if one['p'] < 0.05 else ''}"
+
+
+if __name__ == "__main__":
+    typer.run(main)
