@@ -4,6 +4,7 @@ A model folder is untrusted input. Its files must have the expected shape, and e
 inside the folder. Files of a download in the hub's cache are links to its blobs, which is fine.
 """
 
+import operator
 import os
 import stat
 from collections.abc import Iterator
@@ -15,8 +16,12 @@ from rarewords.errors import InputError
 
 REPORT = "teaching.json"
 _MODULES = "modules.json"  # what makes a folder one of sentence-transformers
-_DEPTHS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
-_MARKS = ("rarewords_first_token", "rarewords_rows")
+_HUGE = 2**31
+# Positive numbers of a config. A model is built layer by layer, so too many would take hours.
+_MOST = dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_hidden_groups"), 1000)
+_MOST |= {"num_labels": 10**6, "rarewords_first_token": _HUGE, "rarewords_rows": _HUGE}
+_UNKNOWN_SIZE = 1 << 26  # bytes of weights that a config may describe whatever the files hold
+_INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 
 
 class Module(NamedTuple):
@@ -34,16 +39,67 @@ def check_folder(folder: Path) -> None:
     for module in modules(folder) if nested else ():
         if (module.folder / "config.json").is_file():
             _read_object(module.folder / "config.json")
-    config = transformer_folder(folder) / "config.json"
+    inner = transformer_folder(folder)
+    for name in _INDEXES:
+        if (inner / name).is_file():
+            _check_shards(inner / name)
+    config = inner / "config.json"
     if config.is_file():
         values = _read_object(config)
-        for name in _DEPTHS:
-            if values.get(name) is not None:
-                _require_number(config, name, values[name], 1)
-        for name in _MARKS:
-            if name in values:
-                _require_number(config, name, values[name], 1)
+        kinds = values.get("architectures") or []
+        if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
+            raise InputError(
+                f"{config}: architectures cannot be {kinds!r:.40}; use the original file", code="model-folder"
+            )
+        for name, most in _MOST.items():
+            value = values.get(name, 1)
+            unset = value is None and not name.startswith("rarewords")
+            if not unset and (type(value) is not int or not 1 <= value <= most):
+                raise InputError(
+                    f"{config}: {name} cannot be {value!r:.40}; use the original file", code="model-folder"
+                )
     read_report(folder)
+
+
+def check_size(folder: Path, outline: Any) -> None:
+    """Refuse a config that describes a far larger model than its weights, before memory is taken for it.
+
+    :param outline: the model without its numbers.
+    """
+    described = sum(one.numel() for one in (*outline.parameters(), *outline.buffers()))
+    stored = sum(path.stat().st_size for path in folder.iterdir() if path.suffix in (".safetensors", ".bin"))
+    if described // 2 > stored + _UNKNOWN_SIZE:  # half a byte is the least that a weight takes
+        raise InputError(
+            f"{folder}: config.json describes {described:,} weights, which the files do not hold; "
+            "use the original file",
+            code="model-folder",
+        )
+
+
+def check_loaded(name: str | Path, model: Any, tokenizer: Any) -> None:
+    """Refuse a model whose weights, tokenizer and settings do not fit together or could not be saved."""
+    import torch  # takes seconds, and the folder is checked without it
+
+    for key, weight in model.named_parameters():
+        ends = torch.aminmax(weight.detach()) if weight.numel() and weight.itemsize > 1 else ()
+        if not all(end.isfinite() for end in ends):
+            raise InputError(
+                f"{name}: {key} holds values that are no numbers; download the model again", code="damaged"
+            )
+    rows, last = len(model.get_input_embeddings().weight), max(tokenizer.get_vocab().values(), default=0)
+    if last >= rows:
+        raise InputError(
+            f"{name}: the tokenizer has a token {last}, but the model has {rows} embeddings; "
+            "restore the tokenizer's files",
+            code="model",
+        )
+    if model.can_generate():
+        try:
+            model.generation_config.validate(strict=True)  # as saving it will
+            sorted(map(operator.index, model.generation_config.suppress_tokens or ()))
+        except (AttributeError, TypeError, ValueError) as error:
+            reason = " ".join(str(error).split())
+            raise InputError(f"{name}: {reason}; correct generation_config.json", code="model") from None
 
 
 def is_sentence_transformer(folder: str | Path) -> bool:
@@ -116,13 +172,6 @@ def _require(file: Path, values: Any, name: str, kind: type, default: Any = None
         )
 
 
-def _require_number(file: Path, name: str, value: Any, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise InputError(
-            f"{file}: {name} cannot be {value!r:.40}; use the original file", code="model-folder"
-        )
-
-
 def _read_object(file: Path) -> dict[str, Any]:
     found = read_json(file)
     if not isinstance(found, dict):
@@ -130,6 +179,17 @@ def _read_object(file: Path) -> dict[str, Any]:
             f"{file} is damaged: it holds no named values; use the original file", code="damaged"
         )
     return found
+
+
+def _check_shards(index: Path) -> None:
+    """Weights in several files: each must be one of the folder."""
+    shards = _read_object(index).get("weight_map")
+    names = shards.values() if isinstance(shards, dict) else [None]
+    if not all(isinstance(name, str) and Path(name).name == name for name in names):
+        raise InputError(
+            f"{index}: its weights are not in files of this folder; do not use this model",
+            code="model-folder",
+        )
 
 
 def _entries(folder: Path, *, nested: bool) -> Iterator[Path]:

@@ -20,7 +20,13 @@ from filelock import FileLock
 
 from rarewords._internal.files import file_digest, read_json, whole_folder, writing
 from rarewords.errors import InputError
-from rarewords.model_folder import check_folder, is_sentence_transformer, transformer_folder
+from rarewords.model_folder import (
+    check_folder,
+    check_loaded,
+    check_size,
+    is_sentence_transformer,
+    transformer_folder,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -54,16 +60,21 @@ def model_kind(name: str | Path = DEFAULT_MODEL) -> Kind:
 
 def load_pretrained(name: str | Path = DEFAULT_MODEL) -> tuple[Any, Any]:
     """The Hugging Face model (on the CPU, numbers as stored) and the tokenizer for a name."""
-    from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+    import torch
+    from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # weights load in a moment; a bar per load only clutters stderr
     folder, kind = transformer_folder(model_folder(name)), model_kind(name)
     loader = {"encoder": AutoModel, "causal": AutoModelForCausalLM, "masked": AutoModelForMaskedLM}[kind]
     with _loading(f"the model {name}"):
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        with torch.device("meta"):
+            check_size(folder, loader.from_config(config, trust_remote_code=False))
         model, report = loader.from_pretrained(folder, trust_remote_code=False, output_loading_info=True)
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         tokenizer("a")  # a damaged config may show only now
+        check_loaded(name, model, tokenizer)
     missing = sorted(set(report["missing_keys"]))
     if kind == "encoder" and missing and all(key.startswith("pooler.") for key in missing):
         model.pooler, missing = None, []  # random weights would be saved
@@ -221,6 +232,9 @@ def _loading(what: str) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        # A tokenizer of Rust that panics raises no Exception.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise InputError(f"{what} cannot be loaded: {reason}", code="model") from error

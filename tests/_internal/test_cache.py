@@ -9,6 +9,7 @@ import pytest
 
 from rarewords._internal import cache as module
 from rarewords._internal.cache import Cache, digest_of, key_of, open_cache, require_free, workspace
+from rarewords._internal.files import whole_file
 from rarewords.errors import InputError, NothingToDoError
 from tests.errors import refused_with
 
@@ -131,9 +132,18 @@ def test_a_file_that_a_killed_run_was_writing_is_removed(tmp_path):
     left = tmp_path / ".embeddings.safetensors.abcdefgh.part"
     left.mkdir()
     (left / "embeddings.safetensors").write_bytes(b"half")
-    with workspace(tmp_path / "embeddings.safetensors"):
-        pass
-    assert list(tmp_path.iterdir()) == []
+    with whole_file(tmp_path / "embeddings.safetensors") as temporary:
+        temporary.write_bytes(b"whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["embeddings.safetensors"]
+
+
+def test_a_file_that_is_being_written_is_not_removed(tmp_path):
+    target = tmp_path / "embeddings.safetensors"
+    with whole_file(target) as first, whole_file(target) as second:
+        second.write_bytes(b"second")
+        first.write_bytes(b"first")
+    assert target.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [target]
 
 
 def _interrupted():

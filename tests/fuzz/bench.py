@@ -4,11 +4,14 @@ import io
 import os
 import resource
 import shutil
+import stat
 import sys
 import tempfile
+import time
 import warnings
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, Phase, settings
 
@@ -99,6 +102,7 @@ _DATA = "".join(
 
 
 _GROWTH = 1 << 30  # bytes; what one example may add to the peak memory of the process
+_SECONDS = 60
 
 
 def peak_memory():
@@ -110,16 +114,27 @@ def peak_memory():
 def survives(folder, *arguments):
     """Run a command with ``--out`` inside ``folder``, if it has one. It ends with 0, or with 2 and one line.
 
-    Refused, it leaves nothing behind; in no case does it leave a work folder or a half-written file, and it
-    never takes much memory.
+    Refused, it leaves nothing behind; in no case does it change what was there, leave a work folder or a
+    half-written file, or take long or much memory.
     """
-    before, most = set(folder.rglob("*")), peak_memory()
-    code, said = _run(["rarewords", "-q", *map(str, arguments)])
+    before, most, began = _state(folder), peak_memory(), time.perf_counter()
+    temporary = folder.with_name(folder.name + ".tmp")
+    temporary.mkdir()
+    try:
+        with patch.object(tempfile, "tempdir", str(temporary)):
+            code, said = _run(["rarewords", "-q", *map(str, arguments)])
+        assert not list(temporary.iterdir()), f"temporary files are left after {said}"
+    finally:
+        shutil.rmtree(temporary)
+    assert time.perf_counter() - began < _SECONDS, f"{arguments} took too long: {said}"
     grown = peak_memory() - most
     assert grown < _GROWTH, f"peak memory rose by {grown / 2**20:,.0f} MiB for {arguments}: {said}"
+    after = _state(folder)
+    changed = [path for path in before if after.get(path) != before[path]]
+    assert not changed, f"changed: {changed} after {said}"
     lines = [line for line in said.splitlines() if line.strip()]
     assert code in (0, 2), f"exit code {code}: {said}"
-    left = sorted(str(path.relative_to(folder)) for path in set(folder.rglob("*")) - before)
+    left = sorted(str(path.relative_to(folder)) for path in after.keys() - before.keys())
     if code == 2:
         assert len(lines) == 1, said
         assert lines[0].startswith("rarewords: "), said
@@ -127,6 +142,15 @@ def survives(folder, *arguments):
         assert not left, f"left behind: {left} after {said}"
     assert not [name for name in left if name.endswith((".work", ".part", ".old"))], left
     return code, said
+
+
+def _state(folder):
+    """What would show that a file was written, for everything in a folder."""
+    states = {path: path.lstat() for path in folder.rglob("*")}
+    return {
+        path: (one.st_ino, one.st_size, one.st_mtime_ns if not stat.S_ISDIR(one.st_mode) else 0)
+        for path, one in states.items()
+    }
 
 
 def _run(argv):

@@ -67,10 +67,10 @@ def mangled(draw, value):
     """The text of a JSON value in which one to three parts are missing or have another type or value."""
     value = copy.deepcopy(value)
     for _ in range(draw(st.integers(1, 3))):
-        places = list(_places(value))
-        if not places:
+        found = list(places(value))
+        if not found:
             break
-        holder, key = draw(st.sampled_from(places))
+        holder, key = draw(st.sampled_from(found))
         action = draw(st.sampled_from(("remove", "odd", "odd", "odd", "deep", "more")))
         if action == "remove":
             del holder[key]
@@ -81,12 +81,12 @@ def mangled(draw, value):
     return json.dumps(value).replace('"<deep>"', "[" * DEEP + "]" * DEEP).encode()
 
 
-def _places(value):
-    """Every (container, key) of a JSON value."""
+def places(value):
+    """Every (container, key) of a JSON value, of a large container a few."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in list(pairs)[:50]:
         yield value, key
-        yield from _places(inner)
+        yield from places(inner)
 
 
 words_files = st.one_of(

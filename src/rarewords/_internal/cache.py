@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from glob import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,7 +23,15 @@ from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
-from rarewords._internal.files import read_json, require_folder, whole_file, whole_folder, write_json, writing
+from rarewords._internal.files import (
+    parent_of,
+    read_json,
+    require_folder,
+    whole_file,
+    whole_folder,
+    write_json,
+    writing,
+)
 from rarewords._internal.progress import message
 from rarewords.errors import InputError, NothingToDoError
 
@@ -101,9 +108,14 @@ class Cache:
         if target.is_dir():
             return target
         self.path.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.path / f".{target.name}.lock"):
+        lock = FileLock(self.path / f".{target.name}.lock")
+        try:
+            held = lock.acquire(timeout=0)
+        except Timeout:
+            message(f"{title}: another process is making it; waiting")
+            held = lock.acquire()
+        with held:
             if not target.is_dir():
-                _clear_up(target)
                 work = self.path / f".{target.name}.work"
                 message(f"{title}: {'resuming' if work.is_dir() else 'starting'}")
                 with whole_folder(target) as temporary:
@@ -122,7 +134,6 @@ def workspace(out: Path) -> Iterator[Cache]:
     """
     folder = _work_folder(out)
     with _locked(folder, out):
-        _clear_up(out)
         done = False
         try:
             yield Cache(folder)
@@ -152,34 +163,30 @@ def open_cache(folder: str | Path | None) -> Iterator[Cache]:
 @contextmanager
 def _locked(folder: Path, wanted: Path) -> Iterator[None]:
     """Keep other processes out of a work folder, for the sake of what it is needed for."""
-    with writing(wanted):
-        folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / _LOCK)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        problem = f"another process is writing {wanted}; wait for it or choose another folder"
-        raise InputError(problem, code="busy") from None
-    try:
-        yield
-    finally:
-        lock.release()
+    with parent_of(folder):
+        with writing(wanted):
+            folder.mkdir(exist_ok=True)
+        lock = FileLock(folder / _LOCK)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            problem = f"another process is writing {wanted}; wait for it or choose another folder"
+            raise InputError(problem, code="busy") from None
+        try:
+            yield
+        finally:
+            lock.release()
 
 
 def require_free(out: Path) -> None:
     """Refuse an output folder that is not free, before any work is done."""
+    require_folder(out, empty=False)
     work = _work_folder(out)
     if out.is_dir() and any(out.iterdir()) and work.is_dir():
         # A run killed after its last step leaves a work folder that nobody needs. A running one needs it.
         with suppress(Timeout), FileLock(work / _LOCK).acquire(timeout=0):
             shutil.rmtree(work, ignore_errors=True)
     require_folder(out, empty=True)
-
-
-def _clear_up(out: Path) -> None:
-    """Remove what a killed run has left: a half-written file or folder."""
-    for left in out.absolute().parent.glob(f".{escape(out.name)}.????????.part"):
-        shutil.rmtree(left, ignore_errors=True)
 
 
 def _work_folder(out: Path) -> Path:

@@ -1,6 +1,8 @@
 """Writing files and folders so that they appear whole or not at all."""
 
 import errno
+import fcntl
+import glob
 import gzip
 import hashlib
 import json
@@ -10,7 +12,7 @@ import stat
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO
@@ -52,8 +54,30 @@ def whole_folder(target: str | Path) -> Iterator[Path]:
             folder.replace(target)
 
 
+def require_writable(path: Path) -> None:
+    """Refuse a path for a new file or folder beside which nothing can be written."""
+    with writing(path):
+        place = path.absolute().parent
+        while not place.exists():
+            place = place.parent
+        if not path.absolute().name:
+            raise InputError(f"{path} cannot be written; choose another place", code="output")
+        with suppress(FileNotFoundError):  # another process may just have cleared it up
+            Path(tempfile.mkdtemp(prefix=f".{path.absolute().name}.", suffix=".part", dir=place)).rmdir()
+
+
+def require_new_file(path: Path | None) -> Path | None:
+    """A path for a new file, if one is wanted; refused if it is a folder or nothing can be written there."""
+    if path is not None:
+        require_writable(path)
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; give the name of a file", code="output")
+    return path
+
+
 def require_folder(path: Path, *, empty: bool) -> None:
     """Refuse a path for a new folder that is a file, or a folder that must be empty and is not."""
+    require_writable(path)
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file, not a folder; choose another folder", code="output")
     if empty and path.exists() and any(path.iterdir()):
@@ -163,17 +187,61 @@ def explain_os_error(error: OSError, target: str | Path) -> InputError:
 @contextmanager
 def _folder_beside(target: Path) -> Iterator[Path]:
     """A new folder beside a target, removed in the end."""
-    with writing(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    with parent_of(target):
+        with writing(target):
+            _clear_up(target)
+            folder, held = _new_folder(target)
+        try:
+            yield folder
+        except Exception as error:
+            if _disk_full(error):  # any other error may be about another file
+                raise InputError(f"{target}: {_NO_SPACE}", code="disk-full") from error
+            raise
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(held)
+
+
+@contextmanager
+def parent_of(target: Path) -> Iterator[None]:
+    """Make the folders above ``target``; those that are empty when the block fails are removed again."""
+    missing = [place for place in target.absolute().parents if not place.exists()]
     try:
-        yield folder
-    except Exception as error:
-        if _disk_full(error):  # any other error may be about another file
-            raise InputError(f"{target}: {_NO_SPACE}", code="disk-full") from error
+        with writing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for place in missing:
+            with suppress(OSError):  # it is not empty, or was never made
+                place.rmdir()
         raise
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _new_folder(target: Path) -> tuple[Path, int]:
+    """A new folder beside a target, and a file descriptor that shows, until it is closed, that it is in use."""
+    while True:
+        folder = Path(
+            tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.absolute().parent)
+        )
+        with suppress(FileNotFoundError):  # another process may just have cleared it up
+            held = os.open(folder, os.O_RDONLY)
+            with suppress(OSError):  # not every file system has locks
+                fcntl.flock(held, fcntl.LOCK_EX)
+            if folder.exists():
+                return folder, held
+            os.close(held)
+
+
+def _clear_up(target: Path) -> None:
+    """Remove the half-written file or folder that a killed run has left."""
+    for left in target.absolute().parent.glob(f".{glob.escape(target.name)}.????????.part"):
+        with suppress(OSError):  # of a running process, or gone
+            held = os.open(left, os.O_RDONLY)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(left, ignore_errors=True)
+            finally:
+                os.close(held)
 
 
 def _disk_full(error: Exception) -> bool:

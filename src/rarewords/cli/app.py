@@ -19,6 +19,7 @@ from rarewords._internal.progress import enable
 from rarewords.cli import corpus, embeddings, wnlampro
 from rarewords.cli.demo import demo, serve
 from rarewords.cli.models import affected, ask, forget, inject, words
+from rarewords.cli.options import printable
 from rarewords.cli.teach import scan, teach
 from rarewords.errors import InputError
 
@@ -96,7 +97,7 @@ def run_program(command: Any, name: str) -> None:
         if text is None:
             raise
         if text:
-            print(f"{name}: " + " ".join(text.split()), file=sys.stderr)
+            print(printable(f"{name}: " + " ".join(text.split())), file=sys.stderr)
         code = 2
     if code == _INTERRUPTED:  # typer itself turns an interruption into this code without a message
         print(f"{name}: interrupted", file=sys.stderr)

@@ -138,4 +138,5 @@ def affected(
         options.show(True, [{**one._asdict(), "words": words} for one, words in found])
         return
     for one, words in found:  # as they are found: there may be millions of documents
-        typer.echo(f"{one.id or f'{one.file}:{one.number}'}\t{', '.join(words)}")
+        name = options.printable(one.id or f"{one.file}:{one.number}")
+        typer.echo(f"{name}\t{', '.join(map(options.printable, words))}")

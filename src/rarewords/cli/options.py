@@ -1,6 +1,7 @@
 """What the commands share: options that mean the same everywhere, settings from files, output."""
 
 import json
+import re
 import tomllib
 from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
@@ -12,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from rarewords._internal.engine import Engine, engine_for
-from rarewords._internal.files import read_text
+from rarewords._internal.files import read_text, require_new_file
 from rarewords._internal.schema import checked_settings
 from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
@@ -20,6 +21,7 @@ from rarewords.errors import InputError
 T = TypeVar("T")
 ADVANCED = "Advanced"
 advanced = partial(typer.Option, rich_help_panel=ADVANCED)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 Texts = Annotated[
     list[str] | None,
@@ -38,7 +40,7 @@ WordsFile = Annotated[Path, typer.Option("--words", "-w", help="A file with one 
 OutFolder = Annotated[
     Path, typer.Option("--out", "-o", help="The new model's folder; must not exist or be empty.")
 ]
-OutFile = Annotated[Path, typer.Option("--out", "-o", help="The file to write.")]
+OutFile = Annotated[Path, typer.Option("--out", "-o", help="The file to write.", callback=require_new_file)]
 Device = Annotated[str, advanced(help="`auto`, `cuda`, `cuda:N`, `mps` or `cpu`.")]
 Field = Annotated[str, advanced(help="The field that holds the text in jsonl, csv, tsv and parquet.")]
 SettingsFile = Annotated[
@@ -109,7 +111,16 @@ def save_embeddings(out: Path, embeddings: WordEmbeddings, skipped: dict[str, st
 def show(as_json: bool, value: Any, *lines: str) -> None:
     """Print a result: with ``--json`` the value, and nothing else on stdout; otherwise the lines."""
     for line in [json.dumps(value, indent=1, ensure_ascii=False)] if as_json else lines:
-        typer.echo(line)
+        typer.echo(printable(line, keep="\t\n"))
+
+
+def printable(text: str, keep: str = "") -> str:
+    """A text in which control characters, which can do anything to a terminal, are escaped.
+
+    >>> printable("a\\x1b[2Jb")
+    'a\\\\x1b[2Jb'
+    """
+    return _CONTROL.sub(lambda found: found[0] if found[0] in keep else ascii(found[0])[1:-1], text)
 
 
 def first_few(names: Collection[str], most: int = 10) -> str:

@@ -11,7 +11,7 @@ import typer
 
 import rarewords  # its names load torch when they are used, which takes seconds
 from rarewords._internal.cache import require_free, workspace
-from rarewords._internal.files import write_lines
+from rarewords._internal.files import require_new_file, write_lines
 from rarewords.cli import options
 from rarewords.cli.options import ADVANCED
 from rarewords.embeddings import read_words
@@ -199,7 +199,10 @@ def scan(
         bool, typer.Option("--phrases", help="Find fixed phrases too: shortness of breath.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write a words file for `teach --words`.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Write a words file for `teach --words`.", callback=require_new_file
+        ),
     ] = None,
     settings: options.SettingsFile = None,
     set_: options.Set = None,

@@ -122,6 +122,8 @@ def spool(texts: Iterable[TextSource], folder: Path, field: str = "text") -> lis
     if piped in files:
         with whole_file(piped) as temporary, temporary.open("wb") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+        if len(files) == 1 and not piped.stat().st_size:
+            raise InputError("standard input is empty; pipe text into the command", code="no-text")
     return list(files)
 
 

@@ -39,6 +39,7 @@ from rarewords.tokens import Placement, Tokens
 # How far the output bias of a new word lies below the mean of the others: enough to keep it out of the first
 # hundred answers, and little enough for training to go on from there.
 _BELOW = 20.0
+_LONGEST = 200  # characters of a word; the expression that finds the words is nested as deep
 _TRIED = 64  # tokens of a text that shows which words a causal LM does not say
 # A word must get its entry in each of these surroundings.
 _SURROUNDINGS = ("{}", "a {} .", '"{}"', "({}),")
@@ -250,6 +251,8 @@ def _unclear(tokenizer: Any, words: Sequence[str], placement: Placement) -> dict
         form = normalized(normalizer, word)
         if word != word.strip():
             found[word] = f"{word!r} begins or ends with white space; remove it"
+        elif len(word) > _LONGEST:
+            found[word] = f"{word[:20]}… has {len(word):,} characters, too many for a word; leave it out"
         elif any(not letter.isprintable() for letter in word):
             found[word] = f"{word!r} holds a control character; remove it"
         elif not form:
