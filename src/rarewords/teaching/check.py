@@ -110,13 +110,13 @@ class CheckResult:
 
     @property
     def reason(self) -> str:
-        """The verdict's rule with its numbers: ``gain +0.14 ± 0.03, below the 0.22 that it needs``."""
+        """The verdict's rule with its numbers: ``gain +0.14 ± 0.03, below the +0.22 that it needs``."""
         gain = f"gain {self.gain:+.2f} ± {self.error:.2f}"
         if self.gain < self.threshold:
             return f"{gain}, below the {self.threshold:+.2f} that it needs"
         if self.probability is not None:
             return f"{gain}, helps with probability {self.probability:.2f} ({_RULE['worse']} is needed)"
-        return gain
+        return f"{gain}, above the {self.threshold:+.2f} that it needs"
 
 
 def _doubt(allowed: bool) -> str:
