@@ -25,7 +25,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from experiments.common import Results, change_of, with_interval
+from experiments.common import Results, with_interval
 from experiments.transfer.scifact import SciFact
 from rarewords import LanguageModel, TeachSettings, teach
 from rarewords._internal.cache import Cache
@@ -74,7 +74,9 @@ def flips(model: ModelOption, data: DataOption, names: int = 100, seed: SeedOpti
     table = np.array(allowed)
     once = table[:-1].any(0)
     later = np.array([(own[:-1] & ~own[1:]).any() for own in table.T])
-    results.add(sentences="all", names=int(once.sum()), taught_before=int(later.sum()), **with_interval(later[once]))
+    results.add(
+        sentences="all", names=int(once.sum()), taught_before=int(later.sum()), **with_interval(later[once])
+    )
     results.show()
 
 
@@ -85,7 +87,9 @@ def retrieval(model: ModelOption, data: DataOption, names: int = 200, seed: Seed
     results = Results(None, "check retrieval", lm, names=names, seed=seed)
     results.out = RESULTS / f"retrieval-{results.model}.json"
     drawn = drawn_sentences(scifact, lm, names, seed)
-    lines = [line for at, (_, own) in enumerate(drawn.values()) for line in own[: SENTENCES[at % len(SENTENCES)]]]
+    lines = [
+        line for at, (_, own) in enumerate(drawn.values()) for line in own[: SENTENCES[at % len(SENTENCES)]]
+    ]
     nouns = {name: noun for name, (noun, _) in drawn.items()}
     encoders: dict[str, Any] = {}
     for title, keep_all in (("by default", False), ("all", True)):

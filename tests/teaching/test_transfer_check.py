@@ -86,7 +86,9 @@ def test_the_kind_of_a_model_is_seen_from_its_folder(encoder, causal, tmp_path):
 
 
 def test_a_causal_lm_continues_a_sentence_up_to_its_blank(causal):
-    said = [rarewords("ask", "--model", causal, text, "--json").stdout for text in ("the ship", "the ship _ .")]
+    said = [
+        rarewords("ask", "--model", causal, text, "--json").stdout for text in ("the ship", "the ship _ .")
+    ]
     first, second = (json.loads(text)[0]["answers"] for text in said)
     assert first == second != []
 

@@ -14,7 +14,10 @@ from rarewords.tokens import Placement
 def ask(
     patterns: Annotated[
         list[str],
-        typer.Argument(metavar="SENTENCE", help="Sentences, for a masked LM with one blank each: `_`, `[MASK]` or `<mask>`."),
+        typer.Argument(
+            metavar="SENTENCE",
+            help="Sentences, for a masked LM with one blank each: `_`, `[MASK]` or `<mask>`.",
+        ),
     ],
     model: options.Model = "default",
     top: Annotated[int, typer.Option(min=1, metavar="N", help="Show N answers.")] = 5,

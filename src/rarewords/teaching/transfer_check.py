@@ -57,7 +57,10 @@ class CausalCheck:
     def show(self, candidates: Sequence[Candidate]) -> list[WordAnswers]:
         """How the model continues ``A <word> is a``, before and after."""
         answers = [
-            tuple((continuation(self.target, self._prompt(one.word, embedding)),) for embedding in (None, one.embedding))
+            tuple(
+                (continuation(self.target, self._prompt(one.word, embedding)),)
+                for embedding in (None, one.embedding)
+            )
             for one in candidates
         ]
         return [WordAnswers(_PROMPT, before, after) for before, after in answers]
