@@ -28,6 +28,7 @@ from experiments.common import Results, with_interval
 from experiments.teach.__main__ import keywords
 from rarewords import Corpus, LanguageModel, TeachSettings, WordEmbeddings, teach, wnlampro
 from rarewords._internal.cache import Cache
+from rarewords.learner.evidence import Evidence
 from rarewords.learner.expected import pool, read
 from rarewords.learner.masked import contexts_of_sentences
 from rarewords.models import DEFAULT_MODEL
@@ -49,11 +50,8 @@ CHECKS = (
     (8, 3, 80),
     (8, 3, 60),
     (8, 3, 40),
-    (8, 2, 80),
-    (8, 1, 80),
-    (6, 3, 80),
+    (8, 2, 60),
     (4, 3, 80),
-    (4, 3, 40),
 )
 
 app = typer.Typer(add_completion=False, help=__doc__)
@@ -119,7 +117,7 @@ def reading(
 def check(
     corpus: CorpusOption,
     model: str = DEFAULT_MODEL,
-    number: Annotated[int, typer.Option(help="How many words.")] = 200,
+    number: Annotated[int, typer.Option(help="How many words.")] = 120,
     min_count: int = 10,
     placement: Placement = "append",
 ) -> None:
@@ -136,6 +134,14 @@ def check(
     counts = {word: opened.count(word) for word in words}
     how = EvalSettings(method="embeddings", placement=placement)
     old, first = wnlampro.evaluate(lm, data).reciprocal, None
+    read = learner.learn_each(
+        [Evidence(one.word, one.contexts) for one in hold_out(opened, counts, settings)]
+    )
+    readings = {
+        made.word: dict(zip(given.contexts, made.readings, strict=True))
+        for made, given in zip(read, hold_out(opened, counts, settings), strict=True)
+        if made is not None and made.readings is not None
+    }
     with counted_tokens(lm) as tokens:
         for held_out, neighbours, characters in CHECKS:
             holdout._HELD_OUT, check_module.NEIGHBOURS = held_out, neighbours
@@ -143,7 +149,9 @@ def check(
             tokens.clear()
             with TemporaryDirectory() as folder:
                 given = hold_out(opened, counts, settings)
-                reports, embeddings = learn_and_check(lm, learner, judge, given, Cache(Path(folder)))
+                reports, embeddings = learn_and_check(
+                    lm, learner, judge, given, Cache(Path(folder)), readings
+                )
             spent = sum(tokens)
             taught = [one.word for one in reports if one.verdict != "worse"]
             new = wnlampro.evaluate(lm, data, how, embeddings=embeddings.subset(taught)).reciprocal

@@ -73,8 +73,11 @@ class TransferLearner:
     def learn_each(self, tasks: Sequence[Evidence]) -> list[LearnedEmbedding | None]:
         """Embeddings in the target's space from a few sentences of each word; None for a word that gets none."""
         few = [
-            Evidence(word, [self._spelled(word, one) for one in sentences], definitions)
-            for word, sentences, definitions in (Evidence(*task) for task in tasks)
+            task._replace(
+                sentences=[self._spelled(task.word, one) for one in task.sentences],
+                readings={self._spelled(task.word, one): row for one, row in task.readings.items()},
+            )
+            for task in (Evidence(*task) for task in tasks)
         ]
         read = self.learner.learn_each(few)
         return [one and replace(one, embedding=self.transport(one.embedding[None])[0]) for one in read]

@@ -25,7 +25,7 @@ from rarewords.teaching.candidates import check_for
 from rarewords.teaching.check import Check
 from rarewords.teaching.glossary import GlossaryEntry, GlossarySource, read_glossary
 from rarewords.teaching.learners import learner_for
-from rarewords.teaching.mismatch import search
+from rarewords.teaching.mismatch import Readings, search
 from rarewords.teaching.phrases import on_one_line
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.words import MissingWord, count_words, listed_words, missing_words, without_clutter
@@ -56,6 +56,7 @@ class Prepared:
     :param base: the model as given, its own copy.
     :param lm: the same as it was before any word was taught.
     :param words: the words in order; those that are not worth teaching say why they are skipped.
+    :param readings: what a search has read of those that are.
     """
 
     base: LanguageModel
@@ -67,6 +68,7 @@ class Prepared:
     learner_name: str
     check: Check
     words: tuple[MissingWord, ...]
+    readings: Readings
     settings: TeachSettings
 
     @property
@@ -115,11 +117,13 @@ def prepare(request: Request, cache: Cache) -> Prepared:
     with cache.timed("looking"):
         if listed is None:
             assert corpus is not None  # otherwise the glossary lists words
-            words = _searched(corpus, lm, earlier, learner, check, settings, cache)
+            words, readings = _searched(corpus, lm, earlier, learner, check, settings, cache)
         else:
             words = listed_words(listed, corpus, glossary, lm.tokens, settings.placement, earlier)
+            readings = {}
     message(f"Words: {sum(not one.skipped for one in words):,} to teach")
-    return Prepared(base, lm, earlier, corpus, glossary, learner, learner_name, check, tuple(words), settings)
+    opened_all = base, lm, earlier, corpus, glossary, learner, learner_name, check
+    return Prepared(*opened_all, tuple(words), readings, settings)
 
 
 def open_model(model: Any, device: str) -> LanguageModel:
@@ -204,13 +208,13 @@ def _searched(
     check: Check,
     settings: TeachSettings,
     cache: Cache,
-) -> list[MissingWord]:
+) -> tuple[list[MissingWord], Readings]:
     """The words of a text that the model lacks, looked at one after the other until enough are found."""
     frequent = {word: n for word, n in count_words(corpus).items() if n >= settings.min_count}
     candidates = without_clutter(
         corpus, missing_words(frequent, lm.tokens), lm.tokens, settings.placement, earlier
     )
-    found = search(
+    found, readings = search(
         candidates,
         settings.top,
         corpus=corpus,
@@ -224,7 +228,7 @@ def _searched(
         raise NothingToDoError(
             f"{none}; give more text, lower min_count, or list the words", code="nothing-to-teach"
         )
-    return found
+    return found, readings
 
 
 def _as_words(words: Iterable[str] | None) -> list[str] | None:
