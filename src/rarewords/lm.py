@@ -233,13 +233,14 @@ class LanguageModel:
         return self.model.base_model(**_unpadded(inputs)).last_hidden_state  # type: ignore[no-any-return]
 
     def logits_at(self, inputs: Tensor, places: Tensor) -> Tensor:
-        """Logits over the vocabulary at one position of each row.
+        """Logits over the vocabulary at one position of each row, or at several.
 
         :param inputs: *Shape:* (batch, length, dim)
-        :param places: *Shape:* (batch,)
-        :return: *Shape:* (batch, vocabulary)
+        :param places: *Shape:* (batch,) or (batch, places)
+        :return: *Shape:* (batch, vocabulary) or (batch, places, vocabulary)
         """
         rows = torch.arange(len(places), device=places.device)
+        rows = rows if places.dim() == 1 else rows[:, None]
         modules = next((names for names in _HEADS if all(hasattr(self.model, name) for name in names)), None)
         if modules is None:
             return self.model(**_unpadded(inputs)).logits[rows, places]  # type: ignore[no-any-return]

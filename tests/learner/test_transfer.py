@@ -7,7 +7,7 @@ import torch
 from rarewords import LanguageModel, WordLearner
 from rarewords.learner.evidence import Evidence
 from rarewords.learner.known_words import KnownWords
-from rarewords.learner.transfer import CONTEXTS_FOR_ANOTHER, TransferLearner
+from rarewords.learner.transfer import TransferLearner
 from rarewords.models import load_pretrained
 from tests.architectures import small_causal, small_model
 from tests.errors import refused_with
@@ -45,15 +45,6 @@ def test_models_of_different_languages_are_refused(lm):
     target.tokens.__dict__["whole_words"] = {"straße": 5, "the": 6}
     with refused_with("learner"):
         TransferLearner.fit(WordLearner(lm), target)
-
-
-def test_a_word_is_read_in_sixteen_sentences_at_most(lm):
-    learner = TransferLearner.fit(WordLearner(lm), LanguageModel(*small_causal("llama")))
-    sentences = [f"In year {year} she drank a cup of torvane." for year in range(20)]
-    (learned,) = learner.learn_each([Evidence("torvane", sentences)])
-    (same,) = learner.learn_each([Evidence("torvane", sentences[:CONTEXTS_FOR_ANOTHER])])
-    assert len(learned.weights) == CONTEXTS_FOR_ANOTHER == 16
-    assert np.array_equal(learned.embedding, same.embedding)
 
 
 def test_a_cased_reader_model_finds_the_word_of_an_uncased_model():

@@ -179,7 +179,7 @@ def test_a_gain_is_not_enough_if_the_answers_stay_as_they_are():
 
 
 def test_the_reason_gives_the_rule_with_its_numbers():
-    assert result(0.14).reason == "gain +0.14 ± 0.10"
+    assert result(0.14).reason == "gain +0.14 ± 0.10, above the +0.00 that it needs"
     assert result(0.14, threshold=0.22).reason == "gain +0.14 ± 0.10, below the +0.22 that it needs"
     unchanged = result(0.14, FEATURES)
     assert f"helps with probability {unchanged.probability:.2f}" in unchanged.reason

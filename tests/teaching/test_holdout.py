@@ -13,7 +13,7 @@ def divided(count, **settings):
     return hold_out_contexts("blimpet", count, numbered, TeachSettings(**settings))
 
 
-@pytest.mark.parametrize(("count", "held_out", "learned"), [(16, 4, 12), (31, 7, 24), (60, 8, 32)])
+@pytest.mark.parametrize(("count", "held_out", "learned"), [(16, 4, 12), (31, 8, 16), (60, 8, 16)])
 def test_of_many_contexts_a_quarter_is_held_out_and_not_learned_from(count, held_out, learned):
     found = divided(count)
     (fold,) = found.folds
@@ -24,17 +24,17 @@ def test_of_many_contexts_a_quarter_is_held_out_and_not_learned_from(count, held
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 12, 15])
-def test_of_few_contexts_each_is_checked_once_with_an_embedding_of_the_others(count):
+def test_of_few_contexts_eight_at_most_are_checked_with_an_embedding_of_the_others(count):
     found = divided(count)
     assert len(found.contexts) == count
     assert len(found.folds) == min(4, count)
     checked = [context.sentence for fold in found.folds for context in fold.held_out]
-    assert sorted(checked) == sorted(found.contexts)
+    assert len(set(checked)) == len(checked) == min(8, count)
     for fold in found.folds:
         own = {sentence for sentence, _, _ in fold.held_out}
         assert fold.contexts
         assert own.isdisjoint(fold.contexts)
-        assert {*own, *fold.contexts} == set(found.contexts)
+        assert {*own, *fold.contexts} <= set(found.contexts)
 
 
 def test_one_context_cannot_check():
@@ -47,9 +47,9 @@ def test_settings_bound_the_contexts():
     assert len(divided(9, contexts=5).contexts) == 5
 
 
-def test_passes_are_contexts_and_two_for_each_neighbour_of_those_held_out():
-    assert [divided(count).passes for count in (1, 6, 16, 1000)] == [1, 6 + 36, 12 + 24, 32 + 48]
-    assert divided(3, contexts=2).passes == 2 + 12
+def test_passes_are_contexts_and_twice_those_held_out():
+    assert [divided(count).passes for count in (1, 6, 16, 1000)] == [1, 6 + 12, 12 + 8, 16 + 16]
+    assert divided(3, contexts=2).passes == 2 + 4
 
 
 def test_examples_of_a_glossary_are_contexts_and_its_definitions_are_kept():

@@ -16,6 +16,7 @@ from rarewords import (
     teach,
 )
 from rarewords.injection.forget import taught_words
+from rarewords.injection.vocabulary import added_words
 from rarewords.learner.masked import find_word
 from rarewords.teaching.phrases import on_one_line, phrase_contexts
 from rarewords.teaching.words import NOT_IN_TEXT
@@ -127,21 +128,20 @@ def test_a_phrase_gets_one_token_in_every_family_of_tokenizers(architecture, pla
     dim = model.get_input_embeddings().weight.shape[1]
     embeddings = WordEmbeddings(phrases, [[float(row)] * dim for row in range(len(phrases))])
     before = tokenizer("a node of deep water; vitamin c , corpus").input_ids
-    ids = inject(model, tokenizer, embeddings, placement=placement).ids
+    size = len(tokenizer)
+    inject(model, tokenizer, embeddings, placement=placement)
     assert tokenizer("a node of deep water; vitamin c , corpus").input_ids == before
-    new = set(ids.values())
+    word_of = {token: word for word, ids in added_words(tokenizer, size).items() for token in ids}
 
     def seen(sentence):
-        return [token for token in tokenizer(sentence).input_ids if token in new]
+        return [word_of[token] for token in tokenizer(sentence).input_ids if token in word_of]
 
     for phrase in phrases:
-        assert seen(f"we saw ({phrase}), again.") == [ids[phrase]]
-    assert seen("the deep vein thrombosis and the vein thrombosis") == [
-        ids["deep vein thrombosis"],
-        ids["vein thrombosis"],
-    ]
+        assert seen(f"we saw ({phrase}), again.") == [phrase]
+    sentence = "the deep vein thrombosis and the vein thrombosis"
+    assert seen(sentence) == ["deep vein thrombosis", "vein thrombosis"]
     assert seen("habeas corpuses, node.jsx") == []
-    assert seen("habeas  corpus and habeas\ncorpus") == [ids["habeas corpus"]] * 2
+    assert seen("habeas  corpus and habeas\ncorpus") == ["habeas corpus"] * 2
 
 
 def test_a_cased_model_knows_the_word_at_the_start_of_a_sentence(text, tmp_path):

@@ -14,6 +14,7 @@ from rarewords.injection.taught import taught_tokens
 from rarewords.learner.transfer import TransferLearner
 from rarewords.models import load_pretrained, model_kind
 from rarewords.queries import InputRow
+from rarewords.teaching.ask import ask, sentence_embeddings
 from rarewords.teaching.check import Candidate
 from rarewords.teaching.holdout import Fold, HoldOut
 from rarewords.teaching.transfer_check import (
@@ -21,7 +22,6 @@ from rarewords.teaching.transfer_check import (
     EncoderCheck,
     HeldOut,
     scores_of_what_follows,
-    sentence_embeddings,
 )
 from tests.architectures import CAUSAL, real_text, sentence_transformer, small_causal, small_model
 from tests.cli.run import rarewords, refused
@@ -85,9 +85,12 @@ def test_the_kind_of_a_model_is_seen_from_its_folder(encoder, causal, tmp_path):
         load_pretrained(tmp_path / "bare")
 
 
-def test_only_a_masked_lm_answers(encoder, causal):
-    for model in (encoder, causal):
-        refused("model-kind", "ask", "--model", model, "a _ .")
+def test_a_causal_lm_continues_a_sentence_up_to_its_blank(causal):
+    said = [
+        rarewords("ask", "--model", causal, text, "--json").stdout for text in ("the ship", "the ship _ .")
+    ]
+    first, second = (json.loads(text)[0]["answers"] for text in said)
+    assert first == second != []
 
 
 def test_an_encoder_is_taught_listed_words_only(encoder, text, tmp_path):
@@ -242,6 +245,16 @@ def test_the_continuation_that_is_shown_is_what_the_model_generates(taught_causa
     continued = tokenizer.decode(said[0, text.input_ids.shape[1] :], skip_special_tokens=True).strip()
     (one,) = [word for word in result.words if word.word == "blimpet"]
     assert one.after == (continued,)
+
+
+def test_asking_a_taught_model_gives_what_the_report_shows(taught_causal, taught_encoder):
+    for result, folder in (taught_causal, taught_encoder):
+        lm = loaded(folder)
+        for one in result.words:
+            prompt = f"A {one.word} is a _." if lm.kind == "causal" else one.word
+            (answers,) = ask(lm, [prompt], 5)
+            assert tuple(next(iter(answer.values())) for answer in answers) == one.after
+            assert one.before != one.after
 
 
 def test_a_causal_lm_is_taught_a_word_that_occurs_once(causal):

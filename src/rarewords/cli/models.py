@@ -1,6 +1,5 @@
 """Commands on one model folder: ``ask``, ``inject``, ``words``, ``forget`` and ``affected``."""
 
-from functools import reduce
 from pathlib import Path
 from typing import Annotated
 
@@ -15,31 +14,32 @@ from rarewords.tokens import Placement
 def ask(
     patterns: Annotated[
         list[str],
-        typer.Argument(metavar="SENTENCE", help="Sentences with one blank each: `_`, `[MASK]` or `<mask>`."),
+        typer.Argument(
+            metavar="SENTENCE",
+            help="Sentences, for a masked LM with one blank each: `_`, `[MASK]` or `<mask>`.",
+        ),
     ],
     model: options.Model = "default",
     top: Annotated[int, typer.Option(min=1, metavar="N", help="Show N answers.")] = 5,
     device: options.Device = "auto",
     as_json: options.Json = False,
 ) -> None:
-    """Fill the blank in a sentence and show the most probable answers.
+    """Fill the blank in a sentence, or see what a model of another kind makes of it.
+
+    A causal LM continues the sentence, up to its blank if it has one. An encoder shows the nearest words.
 
     Example:
 
         rarewords ask "a kumquat is a kind of _."
     """
-    from rarewords.queries import Query  # loads torch
+    from rarewords.teaching.ask import ask as asked  # loads torch
 
-    lm = rarewords.LanguageModel.from_pretrained(model, device=device)
-    blanks = ("[MASK]", "<mask>", lm.tokens.mask_token)
-    queries = [reduce(lambda text, blank: text.replace(blank, "_"), blanks, pattern) for pattern in patterns]
-    answers = lm.fill([Query(query) for query in queries], top_k=top)
-    found, lines = [], []
-    for row, pattern in enumerate(patterns):
-        shown = answers.as_json(row)
-        found.append({"sentence": pattern, "answers": shown})
-        listed = (f"{one['word']} {one['probability']:.2f}" for one in shown)
-        lines.append(f"{pattern}  ->  {', '.join(listed)}")
+    answers = asked(rarewords.LanguageModel.from_pretrained(model, device=device), patterns, top)
+    found = [{"sentence": one, "answers": own} for one, own in zip(patterns, answers, strict=True)]
+    lines = []
+    for pattern, own in zip(patterns, answers, strict=True):
+        cells = [[f"{one:.2f}" if isinstance(one, float) else one for one in each.values()] for each in own]
+        lines.append(f"{pattern}  ->  {', '.join(map(' '.join, cells))}")
     options.show(as_json, found, *lines)
 
 

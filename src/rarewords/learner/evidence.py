@@ -1,7 +1,8 @@
 """What a learner takes and gives, and the matrix that expected embeddings are moved by."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -16,11 +17,15 @@ _HELD_OUT = 10  # one training word in ten chooses the penalty
 
 
 class Evidence(NamedTuple):
-    """What there is to learn a word from: sentences that contain it, and definitions of it."""
+    """What there is to learn a word from: sentences that contain it, and definitions of it.
+
+    :param readings: of sentences that were read before; see :class:`LearnedEmbedding`.
+    """
 
     word: str
     sentences: Sequence[str] = ()
     definitions: Sequence[str] = ()
+    readings: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -30,12 +35,14 @@ class LearnedEmbedding:
     :param embedding: *Shape:* (dim,)
     :param context_share: the share of sentences and definitions in the embedding; the rest is spelling.
     :param weights: how much each sentence counts; with those of the definitions they add up to one.
+    :param readings: what a model read in each sentence, if one did. *Shape:* (sentences, reader model's dim)
     """
 
     word: str
     embedding: np.ndarray
     context_share: float
     weights: tuple[float, ...]
+    readings: np.ndarray | None = None
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from rarewords._internal.cache import Cache, key_of
 from rarewords._internal.engine import Engine, LocalEngine
 from rarewords._internal.progress import progress
 from rarewords.corpus.corpus import Corpus
+from rarewords.learner.arithmetic import reading_type
 from rarewords.learner.known_words import KnownWords
 from rarewords.learner.masked import MaskedContexts, contexts_of_words
 from rarewords.lm import LanguageModel
@@ -43,14 +44,14 @@ def read(lm: LanguageModel, known: KnownWords, contexts: MaskedContexts, reading
     if reading == "shown":
         contexts = _with_words(lm, contexts)
     kept = torch.float16 if lm.device.type == "cuda" else torch.float32
+    half = reading_type(lm.device) == torch.bfloat16
     column = None
     if reading == "forbidden":
         own = np.array([lm.whole_words[word] for word in contexts.words])[contexts.owner]
         column = torch.searchsorted(known.ids, torch.from_numpy(own).to(lm.device))
 
     def compute(part: list[int], inputs: Tensor, blank: Tensor) -> Tensor:
-        # Rounding to bfloat16 moves a reading by less than one context differs from the next.
-        with torch.autocast(lm.device.type, dtype=torch.bfloat16, enabled=lm.device.type == "cuda"):
+        with torch.autocast(lm.device.type, dtype=torch.bfloat16, enabled=half):
             logits = lm.logits_at(inputs, blank)
         logits = logits[:, known.ids].float()
         if column is not None:

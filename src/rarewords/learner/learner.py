@@ -128,9 +128,13 @@ class WordLearner:
         """
         tasks = [Evidence(*task) for task in tasks]  # plain tuples will do
         pairs = dict.fromkeys((task.word, sentence) for task in tasks for sentence in task.sentences)
-        place = {pair: at for at, pair in enumerate(pairs)}
-        masked = contexts_of_sentences(self.lm.tokens, list(pairs), length=self._length)
+        before = {(task.word, one): row for task in tasks for one, row in task.readings.items()}
+        new = [pair for pair in pairs if pair not in before]
+        masked = contexts_of_sentences(self.lm.tokens, new, length=self._length)
         readings = read(self.lm, self.known, masked, self.settings.reading)
+        if before:
+            readings = torch.cat([readings, torch.from_numpy(np.stack(list(before.values()))).to(readings)])
+        place = {pair: at for at, pair in enumerate([*new, *before])}
         own = [readings[[place[task.word, one] for one in task.sentences]] for task in tasks]
         defined = read_definitions(self.lm, self.known, tasks, self._length)
         weights = torch.tensor([WEIGHT * len(task.definitions) for task in tasks]).to(readings)[:, None]
@@ -146,9 +150,8 @@ class WordLearner:
             words, embeddings, share.tolist(), own, part, strict=True
         ):
             each = tuple(((1 - other) * shares(rows, self.known, embedding)).tolist())
-            made.append(
-                LearnedEmbedding(word, embedding.cpu().numpy(), used, each) if np.isfinite(used) else None
-            )
+            found = LearnedEmbedding(word, embedding.cpu().numpy(), used, each, rows.cpu().numpy())
+            made.append(found if np.isfinite(used) else None)
         return made
 
     def _with_content(self, tasks: Sequence[Evidence], embeddings: Tensor, part: Tensor) -> Tensor:

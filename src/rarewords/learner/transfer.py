@@ -25,9 +25,6 @@ from rarewords.learner.masked import find_word
 from rarewords.lm import LanguageModel
 
 _FEWEST_SHARED = 200
-# What a reader model reads for another model: contexts of a word. The matrix between the models blurs more
-# than further contexts, longer ones or a second reading would add (experiments/transfer).
-CONTEXTS_FOR_ANOTHER = 16
 
 
 @dataclass(frozen=True)
@@ -69,17 +66,18 @@ class TransferLearner:
     @property
     def key(self) -> str:
         """A digest of everything the embeddings depend on besides the target."""
-        read = self.lm.fingerprint, self.learner.key, CONTEXTS_FOR_ANOTHER
+        read = self.lm.fingerprint, self.learner.key
         matrix = hashlib.sha256(self.matrix.numpy().tobytes()).hexdigest()
         return key_of("transfer", read, matrix)
 
     def learn_each(self, tasks: Sequence[Evidence]) -> list[LearnedEmbedding | None]:
         """Embeddings in the target's space from a few sentences of each word; None for a word that gets none."""
         few = [
-            Evidence(
-                word, [self._spelled(word, one) for one in sentences[:CONTEXTS_FOR_ANOTHER]], definitions
+            task._replace(
+                sentences=[self._spelled(task.word, one) for one in task.sentences],
+                readings={self._spelled(task.word, one): row for one, row in task.readings.items()},
             )
-            for word, sentences, definitions in (Evidence(*task) for task in tasks)
+            for task in (Evidence(*task) for task in tasks)
         ]
         read = self.learner.learn_each(few)
         return [one and replace(one, embedding=self.transport(one.embedding[None])[0]) for one in read]

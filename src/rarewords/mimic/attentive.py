@@ -127,7 +127,7 @@ class AttentiveMimicking:
     def learn_each(self, tasks: Sequence[Evidence]) -> list[LearnedEmbedding | None]:
         """:meth:`learn` for many words, definitions as sentences; None for a word that gets no embedding."""
         made: list[LearnedEmbedding | None] = [None] * len(tasks)
-        for row, (word, sentences, definitions) in enumerate(Evidence(*task) for task in tasks):
+        for row, (word, sentences, definitions, _) in enumerate(Evidence(*task) for task in tasks):
             defining = [text for one in definitions for text in sentences_of(word, one)]
             with suppress(InputError):
                 made[row] = self.learn(word, [*sentences, *defining])

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from rarewords.learner.evidence import Evidence, Learner
 from rarewords.lm import LanguageModel
 from rarewords.teaching.check import Candidate, Check, MaskedCheck
 from rarewords.teaching.holdout import HoldOut
+from rarewords.teaching.mismatch import Readings
 from rarewords.teaching.report import WordReport
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.transfer_check import CausalCheck, EncoderCheck
@@ -41,9 +43,17 @@ def check_for(
 
 
 def learn_and_check(
-    lm: LanguageModel, learner: Learner, check: Check, holdouts: Sequence[HoldOut], cache: Cache
+    lm: LanguageModel,
+    learner: Learner,
+    check: Check,
+    holdouts: Sequence[HoldOut],
+    cache: Cache,
+    readings: Readings = MappingProxyType({}),
 ) -> tuple[list[WordReport], WordEmbeddings]:
-    """Make an embedding for each word and check it; a word may get none, because of :data:`NOTHING`."""
+    """Make an embedding for each word and check it; a word may get none, because of :data:`NOTHING`.
+
+    :param readings: what was read of the words before.
+    """
     reports: list[WordReport] = []
     rows: dict[str, np.ndarray] = {}
     costs = [(learner.passes - 1) * len(one.contexts) + one.passes for one in holdouts]
@@ -52,7 +62,7 @@ def learn_and_check(
         for start in range(0, len(holdouts), size):
             part = holdouts[start : start + size]
             key = key_of(lm.fingerprint, learner.key, [asdict(one) for one in part])
-            arrays = cache.arrays("embeddings", key, partial(_learn, lm, learner, part))
+            arrays = cache.arrays("embeddings", key, partial(_learn, lm, learner, part, readings))
             candidates = _candidates(part, arrays)
             checked = cache.json("checked", key_of(key, check.key), partial(_check, check, candidates))
             reports += parse(list[WordReport], checked, cache.path, "remove it")
@@ -67,10 +77,14 @@ def _context_sets(holdout: HoldOut) -> list[tuple[str, ...]]:
     return list(dict.fromkeys([holdout.contexts, *(fold.contexts for fold in holdout.folds)]))
 
 
-def _learn(lm: LanguageModel, learner: Learner, part: Sequence[HoldOut]) -> dict[str, np.ndarray]:
+def _learn(
+    lm: LanguageModel, learner: Learner, part: Sequence[HoldOut], readings: Readings
+) -> dict[str, np.ndarray]:
     """One row for each context set of each word; the share is NaN if there is no embedding."""
     tasks = [
-        Evidence(one.word, sentences, one.definitions) for one in part for sentences in _context_sets(one)
+        Evidence(one.word, sentences, one.definitions, readings.get(one.word, {}))
+        for one in part
+        for sentences in _context_sets(one)
     ]
     learned = learner.learn_each(tasks)
     nothing = np.zeros(lm.dim, np.float32)

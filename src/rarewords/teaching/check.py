@@ -1,7 +1,7 @@
 """The held-out check: does the model understand a word better with its embedding than with its subwords?
 
-In held-out contexts of the word, content words near it are masked one at a time, and the log-probability of
-the true one is compared: once with the word's subwords, once with its embedding. The mean difference is the
+In held-out contexts of the word, the content words nearest to it are masked, and their log-probability is
+compared: once with the word's subwords, once with its embedding. The mean difference is the
 *gain*. A word that you list is skipped only if its gain is below zero by two standard errors.
 
 Words that a search of the text found are chosen with more care, by a logistic rule over four features. Its
@@ -18,14 +18,16 @@ from importlib.resources import files
 from typing import Protocol
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from rarewords._internal.cache import key_of
 from rarewords.corpus.corpus import Context
 from rarewords.learner.english import FUNCTION_WORDS
 from rarewords.learner.known_words import KnownWords
 from rarewords.lm import LanguageModel
-from rarewords.queries import Query
-from rarewords.teaching.holdout import NEIGHBOURS, HoldOut, around
+from rarewords.queries import InputRow, Query, input_rows
+from rarewords.teaching.holdout import HoldOut, around
 from rarewords.teaching.questions import WordAnswers, ask_about, show_words
 from rarewords.tokens import WORD_SLOT, Placement
 
@@ -33,8 +35,10 @@ from rarewords.tokens import WORD_SLOT, Placement
 _NEIGHBOUR = re.compile(r"(?<![\w'’-])[^\W\d_]{3,}(?![\w'’-])")
 # Text further away says little about the word and costs time.
 _CHARACTERS_AROUND = 160
+NEIGHBOURS = 3  # of the word, masked in each held-out context
 _ROOM = 16  # tokens for what is put into a text: special tokens, the mask, a slash and an embedding
 _RULE = tomllib.loads((files("rarewords") / "assets" / "check.toml").read_text("utf-8"))
+_TOKENS_ON_CPU, _TOKENS_ON_GPU = 2048, 65536  # per batch
 SURELY_WORSE = 2.0  # standard errors below zero
 
 
@@ -110,13 +114,13 @@ class CheckResult:
 
     @property
     def reason(self) -> str:
-        """The verdict's rule with its numbers: ``gain +0.14 ± 0.03, below the 0.22 that it needs``."""
+        """The verdict's rule with its numbers: ``gain +0.14 ± 0.03, below the +0.22 that it needs``."""
         gain = f"gain {self.gain:+.2f} ± {self.error:.2f}"
         if self.gain < self.threshold:
             return f"{gain}, below the {self.threshold:+.2f} that it needs"
         if self.probability is not None:
             return f"{gain}, helps with probability {self.probability:.2f} ({_RULE['worse']} is needed)"
-        return gain
+        return f"{gain}, above the {self.threshold:+.2f} that it needs"
 
 
 def _doubt(allowed: bool) -> str:
@@ -152,11 +156,13 @@ class Mismatch:
     :param mismatch: how far its answers are from the embedding, from 0 to 1; None if it cannot be asked.
     :param drop: how much lower the mismatch is once the embedding is added, as a cosine.
     :param answers: its first answers.
+    :param sureness: the mean log-probability of the first answer to each question.
     """
 
     mismatch: float | None = None
     drop: float | None = None
     answers: tuple[str, ...] = ()
+    sureness: float | None = None
 
 
 class Check(Protocol):
@@ -199,14 +205,13 @@ class MaskedCheck:
             return [one and replace(one, threshold=-SURELY_WORSE * one.error) for one in results]
         if self.placement == "replace" or not candidates:  # the rule was fitted for the other placement
             return results
-        known, words = KnownWords.of(self.lm), [one.word for one in candidates]
-        embeddings = np.stack([one.embedding for one in candidates])
-        old = ask_about(self.lm, known, words, embeddings)
-        drops = [one.drop or 0.0 for one in self.mismatch(words, embeddings)]
+        words = [one.word for one in candidates]
+        seen = self.mismatch(words, np.stack([one.embedding for one in candidates]))
         for row, (one, result) in enumerate(zip(candidates, results, strict=True)):
             if result is not None:
-                seen = result.gain / result.error, drops[row], float(old.sureness[row]), one.context_share
-                results[row] = replace(result, threshold=-result.error, features=Features(*seen))
+                drop, sureness = seen[row].drop or 0.0, seen[row].sureness or 0.0
+                features = Features(result.gain / result.error, drop, sureness, one.context_share)
+                results[row] = replace(result, threshold=-result.error, features=features)
         return results
 
     def show(self, candidates: Sequence[Candidate]) -> list[WordAnswers]:
@@ -226,10 +231,11 @@ class MaskedCheck:
         """How far the answers to a few plain questions are from each embedding."""
         asked = self.lm, KnownWords.of(self.lm), words, embeddings
         old, new = ask_about(*asked), ask_about(*asked, taught=True, placement=self.placement)
-        found = zip(old.agreement.tolist(), (new.agreement - old.agreement).tolist(), old.shown, strict=True)
+        drops = (new.agreement - old.agreement).tolist()
+        found = zip(old.agreement.tolist(), drops, old.shown, old.sureness.tolist(), strict=True)
         return [
-            Mismatch(round(1 - max(0.0, agreement), 2), round(drop, 4), answers[:3])
-            for agreement, drop, answers in found
+            Mismatch(round(1 - max(0.0, agreement), 2), round(drop, 4), answers[:3], sureness)
+            for agreement, drop, answers, sureness in found
         ]
 
     @property
@@ -239,7 +245,7 @@ class MaskedCheck:
 
 
 def mask_neighbours(lm: LanguageModel, span: Context) -> list[tuple[str, int]]:
-    """The three content words nearest to the word that the model has as one subword, each masked once.
+    """The content words nearest to the word that the model has as one subword, each masked once.
 
     :return: a pattern with ``<W>`` for the word and ``_`` for its neighbour, and the neighbour's token.
     """
@@ -281,14 +287,16 @@ def check_neighbours(
     for number, candidate in enumerate(candidates):
         for fold, embedding in zip(candidate.holdout.folds, candidate.fold_embeddings, strict=True):
             for span in fold.held_out:
-                found = mask_neighbours(lm, span)
-                contexts[number] += bool(found)
+                if not (found := mask_neighbours(lm, span)):
+                    continue
+                contexts[number] += 1
                 owners += [number] * len(found)
-                tokens += [token for _, token in found]
-                before += [Query(pattern, candidate.word) for pattern, _ in found]
-                after += [Query(pattern, candidate.word, embedding, placement) for pattern, _ in found]
-    # All at once: queries of the same length are computed together.
-    subwords, embeddings = lm.log_likelihood([*before, *after], [*tokens, *tokens]).reshape(2, -1)
+                tokens.append([token for _, token in found])
+                before.append([Query(pattern, candidate.word) for pattern, _ in found])
+                after.append([Query(pattern, candidate.word, embedding, placement) for pattern, _ in found])
+    # All at once: rows of the same length are computed together.
+    scores = _score_neighbours(lm, [*before, *after], [*tokens, *tokens])
+    subwords, embeddings = scores.reshape(2, -1)
     results: list[CheckResult | None] = [None] * len(candidates)
     owner = np.array(owners)
     for number in sorted(set(owners)):
@@ -300,3 +308,35 @@ def check_neighbours(
         counts = int(contexts[number]), len(changes)
         results[number] = CheckResult(*counts, old, new, error, threshold=0.0, placement=placement)
     return results
+
+
+def _score_neighbours(
+    lm: LanguageModel, contexts: Sequence[Sequence[Query]], tokens: Sequence[Sequence[int]]
+) -> np.ndarray:
+    """The log-probability of each true neighbour; all neighbours of a context are masked in one row.
+
+    :param contexts: the queries of each context, which differ in their blank; ``tokens``: what filled it.
+    """
+    mask, made = lm.tokenizer.mask_token_id, iter(input_rows(lm, [one for own in contexts for one in own]))
+    rows, places, wanted = list[InputRow](), [], []
+    for queries, own in zip(contexts, tokens, strict=True):
+        # The rows of one context are of one length: a neighbour is one token, as the mask is.
+        alone = [next(made) for _ in queries]
+        blanks = [list(one.ids).index(mask) for one in alone]
+        ids = np.array(alone[0].ids)
+        ids[blanks] = mask
+        rows.append(replace(alone[0], ids=ids))
+        places.append([*blanks, *[blanks[0]] * (NEIGHBOURS - len(blanks))])
+        wanted.append([*own, *[own[0]] * (NEIGHBOURS - len(own))])
+    found = np.zeros((len(rows), NEIGHBOURS), np.float32)
+
+    def scored(batch: list[int], inputs: Tensor) -> Tensor:
+        at, true = (torch.tensor([one[row] for row in batch], device=lm.device) for one in (places, wanted))
+        return lm.logits_at(inputs, at).float().log_softmax(-1).gather(2, true[..., None])[..., 0]
+
+    for batch, scores in lm.in_batches(
+        rows, scored, _TOKENS_ON_CPU if lm.device.type == "cpu" else _TOKENS_ON_GPU
+    ):
+        found[batch] = scores.cpu().numpy()
+    kept = np.arange(NEIGHBOURS) < np.array([len(own) for own in tokens])[:, None]
+    return found[kept]

@@ -82,7 +82,7 @@ def dry_run(**given: Any) -> DryRun:
         doing = prepared.lm, prepared.learner, prepared.check
         learn_and_check(*doing, timed[:1], Cache(Path(folder) / "warming up"))  # the first is slower
         with cache.timed("learning"):
-            learn_and_check(*doing, timed, Cache(Path(folder) / "learning"))
+            learn_and_check(*doing, timed, Cache(Path(folder) / "learning"), prepared.readings)
     took = {title: cost.seconds for title, cost in cache.costs.items()}
     pace = took["learning"] / max(1, sum(one.passes for one in timed))
     seconds = {

@@ -4,7 +4,8 @@ No embedding is checked on a context it was made from. For a word with n differe
 
 - n >= 16: a quarter of them, at most 8, are held out and never used for the embedding;
 - 2 <= n <= 15: a quarter would be too few to check by. The contexts are divided into four folds (or n); each
-  is checked with an embedding made from the others, and the embedding that is taught is made from all;
+  is checked, on two contexts at most, with an embedding made from the others, and the embedding that is taught
+  is made from all;
 - n = 1: the word is taught without being checked, and the report says so.
 """
 
@@ -21,7 +22,6 @@ from rarewords.teaching.settings import TeachSettings
 from rarewords.tokens import WORD_SLOT
 
 _ENOUGH, _FOLDS, _HELD_OUT = 16, 4, 8
-NEIGHBOURS = 3  # of the word, masked in each held-out context
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class HoldOut:
 
     @property
     def passes(self) -> int:
-        """How many sentences the model reads: each neighbour is masked with subwords and with embedding."""
+        """How many sentences the model reads; those held out twice, with subwords and with embedding."""
         held_out = sum(len(fold.held_out) for fold in self.folds)
-        return len(self.contexts) + len(self.definitions) + 2 * NEIGHBOURS * held_out
+        return len(self.contexts) + len(self.definitions) + 2 * held_out
 
 
 def hold_out(
@@ -80,15 +80,16 @@ def hold_out(
 def hold_out_contexts(word: str, count: int, spans: Sequence[Context], settings: TeachSettings) -> HoldOut:
     """Divide the contexts of a word by the rule above."""
     if len(spans) >= _ENOUGH:
-        kept = min(_HELD_OUT, len(spans) // 4)
-        contexts = tuple(sentence for sentence, _, _ in spans[kept : kept + settings.contexts])
-        return HoldOut(word, count, contexts, (Fold(contexts, tuple(spans[:kept])),))
+        # The first contexts are learned from: a search has looked at them.
+        learned = min(settings.contexts, len(spans) - min(_HELD_OUT, len(spans) // 4))
+        contexts = tuple(sentence for sentence, _, _ in spans[:learned])
+        return HoldOut(word, count, contexts, (Fold(contexts, tuple(spans[learned : learned + _HELD_OUT])),))
     spans = spans[: settings.contexts]
     sentences = tuple(sentence for sentence, _, _ in spans)
     folds = []
     for fold in range(min(_FOLDS, len(spans)) if len(spans) > 1 else 0):
         others = tuple(one for place, one in enumerate(sentences) if place % _FOLDS != fold)
-        folds.append(Fold(others, tuple(spans[fold::_FOLDS])))
+        folds.append(Fold(others, tuple(spans[fold::_FOLDS][: _HELD_OUT // _FOLDS])))
     return HoldOut(word, count, sentences, tuple(folds))
 
 

@@ -24,7 +24,7 @@ from rarewords.wnlampro.dataset import load
 # Two minutes for a model of 12 layers of 768 on two cores.
 FITTED_WORDS, FITTED_CONTEXTS = 1000, 3
 _FEWEST_WORDS = 300
-_LENGTH = 32  # tokens of a context that a reader model reads for another model
+_SETTINGS = LearnerSettings(length=32)  # longer contexts cost more and say no more (experiments/teach)
 _TITLE = "Learner"
 
 
@@ -46,7 +46,7 @@ def learner_for(
         opened, name = open_learner(reader, learner)
         return TransferLearner.fit(opened, lm), name
     default, name = _default_learner(reader, corpus)
-    return TransferLearner.fit(default.with_settings(reading="masked", length=_LENGTH), lm), name
+    return TransferLearner.fit(default.with_settings(reading="masked"), lm), name
 
 
 def open_learner(
@@ -67,17 +67,18 @@ def open_learner(
 def _default_learner(lm: LanguageModel, corpus: Corpus | None) -> tuple[WordLearner, str]:
     """The learner that ships for the bundled model; for any other, one fitted on the text if it suffices."""
     if corpus is None or bundled_learner(lm.fingerprint) is not None:
-        return WordLearner.for_model(lm), "default"
+        return WordLearner.for_model(lm).with_settings(length=_SETTINGS.length), "default"
     usable = _usable(lm, corpus)
     if usable < _FEWEST_WORDS:
         name = f"no fitted matrix: the text has {usable:,} words to fit one on, {_FEWEST_WORDS} are needed"
         message(f"{_TITLE}: {name}")
-        return WordLearner(lm), name
+        return WordLearner(lm, _SETTINGS), name
 
     def make(folder: Path, work: Path) -> None:
         fitted = WordLearner.fit(
             lm,
             corpus,
+            _SETTINGS,
             words=FITTED_WORDS,
             contexts=FITTED_CONTEXTS,
             min_count=FITTED_CONTEXTS,
@@ -106,5 +107,5 @@ def _keywords() -> list[str]:
 
 
 def _recipe(lm: LanguageModel, corpus: Corpus) -> dict[str, Any]:
-    bounds, settings = [FITTED_WORDS, FITTED_CONTEXTS], asdict(LearnerSettings())
+    bounds, settings = [FITTED_WORDS, FITTED_CONTEXTS], asdict(_SETTINGS)
     return {"model": lm.fingerprint, "text": corpus.key, "bounds": bounds, "settings": settings}

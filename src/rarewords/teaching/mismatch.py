@@ -6,7 +6,7 @@ answers are from what the sentences say. How much an embedding would lower it te
 gain: words with a drop below 0.05 do not gain on average (experiments/check).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -22,6 +22,7 @@ from rarewords.teaching.check import Check
 from rarewords.teaching.words import MissingWord
 
 UNDERSTOOD = "the model understands it already"
+Readings = Mapping[str, Mapping[str, np.ndarray]]  # what was read of a word, by word and sentence
 _CONTEXTS = 4
 _LEAST = 0.05  # a word whose mismatch drops by less is skipped
 # Few sentences of one length make small batches; on a GPU small parts leave it waiting.
@@ -37,29 +38,39 @@ def search(
     check: Check,
     keep_all: bool,
     cache: Cache,
-) -> list[MissingWord]:
+) -> tuple[list[MissingWord], Readings]:
     """Look at words in order until ``top`` of them are worth teaching; the others say why they are skipped.
 
     :param keep_all: also teach words that the model understands.
     :param cache: keeps what was found after every few words.
+    :return: also what was read of the words that are worth teaching.
     """
     looked: list[MissingWord] = []
+    readings: dict[str, dict[str, np.ndarray]] = {}
     words, chosen = iter(words), 0
     size = _WORDS_PER_LOOK if learner.lm.device.type == "cpu" else _WORDS_PER_LOOK_ON_GPU
     with progress("Looking at words", total=top, unit="words") as bar:
         while chosen < top and (batch := list(islice(words, size))):
             names = [one.word for one in batch if not one.skipped]
             key = key_of(check.key, learner.key, corpus.key, names)
-            found = cache.json("mismatch", key, partial(_look, learner, check, corpus, names))
+            contexts = {word: [one.sentence for one in corpus.contexts(word, _CONTEXTS)] for word in names}
+            tasks = [Evidence(word, list(dict.fromkeys(own))) for word, own in contexts.items()]
+            arrays = cache.arrays("looked", key, partial(_read, learner, tasks))
+            found = cache.json("mismatch", key, partial(_compare, check, names, arrays["embeddings"]))
+            ends = np.cumsum([len(task.sentences) for task in tasks], dtype=np.int64)
+            rows = dict(zip(names, np.split(arrays["readings"], ends[:-1]), strict=True)) if names else {}
+            sentences = {task.word: task.sentences for task in tasks}
             for one in batch:
                 if chosen == top:
                     break
                 if one.word in found:
                     one = _judged(one, found[one.word], keep_all)
+                    if not one.skipped:
+                        readings[one.word] = dict(zip(sentences[one.word], rows[one.word], strict=False))
                 looked.append(one)
                 chosen += not one.skipped
             bar.advance(chosen - bar.done)
-    return looked
+    return looked, readings
 
 
 def _judged(word: MissingWord, seen: Sequence[Any], keep_all: bool) -> MissingWord:
@@ -69,13 +80,21 @@ def _judged(word: MissingWord, seen: Sequence[Any], keep_all: bool) -> MissingWo
     return replace(word, **found, skipped=UNDERSTOOD if understood else "")
 
 
-def _look(learner: Learner, check: Check, corpus: Corpus, words: Sequence[str]) -> dict[str, list[Any]]:
+def _read(learner: Learner, tasks: Sequence[Evidence]) -> dict[str, np.ndarray]:
+    """An embedding from a few sentences of each word, and what was read in them."""
+    learned = [one for one in learner.learn_each(tasks) if one]  # there is none only without a sentence
+    read = [one.readings for one in learned if one.readings is not None]
+    nothing = np.zeros((0, learner.lm.dim), np.float32)
+    return {
+        "embeddings": np.stack([one.embedding for one in learned]) if learned else nothing,
+        "readings": np.concatenate(read) if read else nothing,
+    }
+
+
+def _compare(check: Check, words: Sequence[str], embeddings: np.ndarray) -> dict[str, list[Any]]:
     """For each word its mismatch, how much an embedding would lower it, and the model's answers."""
     if not words:
         return {}
-    found = {word: [one.sentence for one in corpus.contexts(word, _CONTEXTS)] for word in words}
-    learned = learner.learn_each([Evidence(word, list(dict.fromkeys(own))) for word, own in found.items()])
-    embeddings = np.stack([one.embedding for one in learned if one])  # there is none only without a sentence
     return {
         word: [one.mismatch, one.drop, list(one.answers)]
         for word, one in zip(words, check.mismatch(words, embeddings), strict=True)

@@ -26,7 +26,7 @@ from rarewords.teaching.candidates import check_for
 from rarewords.teaching.check import Check
 from rarewords.teaching.glossary import GlossaryEntry, GlossarySource, read_glossary
 from rarewords.teaching.learners import learner_for
-from rarewords.teaching.mismatch import search
+from rarewords.teaching.mismatch import Readings, search
 from rarewords.teaching.phrases import on_one_line
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.words import MissingWord, count_words, listed_words, missing_words, without_clutter
@@ -58,6 +58,7 @@ class Prepared:
     :param base: the model as given, its own copy.
     :param lm: the same as it was before any word was taught.
     :param words: the words in order; those that are not worth teaching say why they are skipped.
+    :param readings: what a search has read of those that are.
     """
 
     base: LanguageModel
@@ -69,6 +70,7 @@ class Prepared:
     learner_name: str
     check: Check
     words: tuple[MissingWord, ...]
+    readings: Readings
     settings: TeachSettings
     placement: Placement
 
@@ -119,14 +121,13 @@ def prepare(request: Request, cache: Cache) -> Prepared:
     with cache.timed("looking"):
         if listed is None:
             assert corpus is not None  # otherwise the glossary lists words
-            words = _searched(corpus, lm, earlier, learner, check, placement, settings, cache)
+            words, readings = _searched(corpus, lm, earlier, learner, check, placement, settings, cache)
         else:
             words = listed_words(listed, corpus, glossary, lm.tokens, placement, earlier)
+            readings = {}
     message(f"Words: {sum(not one.skipped for one in words):,} to teach")
-    found = tuple(words)
-    return Prepared(
-        base, lm, earlier, corpus, glossary, learner, learner_name, check, found, settings, placement
-    )
+    opened_all = base, lm, earlier, corpus, glossary, learner, learner_name, check
+    return Prepared(*opened_all, tuple(words), readings, settings, placement)
 
 
 def default_placement(lm: LanguageModel) -> Placement:
@@ -217,11 +218,11 @@ def _searched(
     placement: Placement,
     settings: TeachSettings,
     cache: Cache,
-) -> list[MissingWord]:
+) -> tuple[list[MissingWord], Readings]:
     """The words of a text that the model lacks, looked at one after the other until enough are found."""
     frequent = {word: n for word, n in count_words(corpus).items() if n >= settings.min_count}
     candidates = without_clutter(corpus, missing_words(frequent, lm.tokens), lm.tokens, placement, earlier)
-    found = search(
+    found, readings = search(
         candidates,
         settings.top,
         corpus=corpus,
@@ -235,7 +236,7 @@ def _searched(
         raise NothingToDoError(
             f"{none}; give more text, lower min_count, or list the words", code="nothing-to-teach"
         )
-    return found
+    return found, readings
 
 
 def _as_words(words: Iterable[str] | None) -> list[str] | None:

@@ -16,8 +16,7 @@ class TeachSettings:
         them, ``ku ##m ##qua ##t / kumquat``. By default ``append`` for masked LMs, ``replace`` for others.
     :param min_count: without a list of words: teach only words that occur at least this often.
     :param top: without a list of words: teach at most this many, those that lose most in subwords.
-    :param contexts: make an embedding from at most this many contexts per word; if a reader model makes it
-        for another model, from at most 16.
+    :param contexts: make an embedding from at most this many contexts per word.
     :param keep_all: also teach words whose embedding does worse than their subwords.
     :param allow_prediction: let the model answer with the new words.
     :param question: what each word is asked, with ``<W>`` for the word and ``_`` for the blank, instead of a
@@ -29,7 +28,7 @@ class TeachSettings:
     placement: Placement | None = None
     min_count: int = bounded(4, at_least=1)
     top: int = bounded(1000, at_least=1)
-    contexts: int = bounded(32, at_least=1)
+    contexts: int = bounded(16, at_least=1)
     keep_all: bool = False
     allow_prediction: bool = False
     rule: Literal["english", "any", None] = None

@@ -66,7 +66,8 @@ def run(request: Request, cache: Cache) -> TeachResult:
     prepared = prepare(request, cache)
     settings = prepared.settings
     holdouts = hold_out(prepared.corpus, prepared.chosen, settings, prepared.glossary)
-    reports, embeddings = learn_and_check(prepared.lm, prepared.learner, prepared.check, holdouts, cache)
+    doing = prepared.lm, prepared.learner, prepared.check
+    reports, embeddings = learn_and_check(*doing, holdouts, cache, prepared.readings)
     skipped = prepared.skipped | {word: NOTHING for word in prepared.chosen if word not in embeddings}
     taught = [one.word for one in reports if settings.keep_all or one.verdict != "worse"]
     message(f"Embeddings: {len(taught):,} words to teach")

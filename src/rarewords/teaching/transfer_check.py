@@ -7,15 +7,15 @@ held-out sentences of the word.
 * An **encoder** by where it puts the word alone: how much nearer to the words that the reader model expects
   in its place in the sentence than to random words, in cosines.
 
-A word that you list is skipped only if its gain is below zero by two standard errors. A word that a search
-found needs a gain of two standard errors, and on an encoder twice what its subwords already say on top: with
+A word that you list is skipped only if its gain is below zero for sure: by two standard errors, or with few
+sentences by as many as Student's t asks for, so that more sentences seldom change the verdict. A word that a
+search found needs a gain of two standard errors, and on an encoder twice what its subwords already say on top: with
 subwords that the encoder understands, an embedding only blurs the spelling that queries ask for.
 """
 
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import torch
@@ -25,18 +25,19 @@ from rarewords._internal.cache import key_of
 from rarewords.corpus.corpus import Context
 from rarewords.lm import LanguageModel
 from rarewords.queries import InputRow, Query
+from rarewords.teaching.ask import continuation, nearest_words, sentence_embeddings, text_row
 from rarewords.teaching.check import SURELY_WORSE, Candidate, CheckResult, Mismatch, readable_around
 from rarewords.teaching.questions import WordAnswers
 from rarewords.tokens import Placement, with_slot
 
 _FOUND = 2.0  # standard errors by which the gain of a word that a search found must exceed what is needed
+_FEW = (12.7, 4.3, 3.2, 2.8, 2.6, 2.4)  # Student's t at 97.5 % for 2, 3, ... sentences instead of two errors
 _TOKENS_AROUND = 16  # on either side of the word
 _TOKENS_PER_BATCH = 2048
 _CHARACTERS_AROUND = 80  # of what the reader model sees on either side
 _EXPECTED, _RANDOM = 2, 256  # words to which the word is compared
 _ASKED = 20  # answers of the reader model among which they are looked for
-_NEAREST, _COMPARED = 5, 4000  # words shown as nearest, among so many frequent ones
-_CONTINUATION, _PROMPT = 6, "A <W> is a"  # tokens
+_NEAREST, _PROMPT = 5, "A <W> is a"
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,14 @@ class CausalCheck:
 
     def show(self, candidates: Sequence[Candidate]) -> list[WordAnswers]:
         """How the model continues ``A <word> is a``, before and after."""
-        return [
-            WordAnswers(_PROMPT, self._continue(one.word), self._continue(one.word, one.embedding))
+        answers = [
+            tuple(
+                (continuation(self.target, self._prompt(one.word, embedding)),)
+                for embedding in (None, one.embedding)
+            )
             for one in candidates
         ]
+        return [WordAnswers(_PROMPT, before, after) for before, after in answers]
 
     def mismatch(self, words: Sequence[str], embeddings: np.ndarray) -> list[Mismatch]:  # noqa: ARG002
         """A causal LM has no blanks to ask about."""
@@ -69,26 +74,17 @@ class CausalCheck:
         """A digest of everything the results depend on besides the candidates."""
         return key_of("causal", self.target.fingerprint, self.placement, self.listed)
 
-    @torch.no_grad()
-    def _continue(self, word: str, embedding: np.ndarray | None = None) -> tuple[str, ...]:
+    def _prompt(self, word: str, embedding: np.ndarray | None) -> InputRow:
+        """The beginning of a sentence about a word, by its subwords or with its embedding."""
+        left, right = _PROMPT.split("<W>")
+        span = Context(f"{left}{word}{right}", len(left), len(left) + len(word))
         before, _ = self.target.tokens.special_tokens
-        left, subwords, right = next(_cut(self.target, [_prompt(word)]))
-        ids, start = (*before, *left, *subwords, *right), len(before) + len(left)
-        slot = -1
-        if embedding is not None:
-            mark = self.target.tokens.behind_a_word("/") if self.placement == "append" else None
-            ids, slot = with_slot(ids, start, start + len(subwords), mark)
-        inputs = self.target.embed(
-            torch.tensor([ids], device=self.target.device),
-            torch.tensor([slot], device=self.target.device),
-            None if embedding is None else torch.from_numpy(embedding)[None].to(self.target.device),
-        )
-        added: list[int] = []
-        for _ in range(_CONTINUATION):
-            added.append(int(self.target.model(inputs_embeds=inputs).logits[0, -1].argmax()))
-            following = self.target.embed(torch.tensor([[added[-1]]], device=self.target.device))
-            inputs = torch.cat([inputs, following], dim=1)
-        return (self.target.tokenizer.decode(added, skip_special_tokens=True).strip(),)
+        (before_word, subwords, after_word) = next(_cut(self.target, [span]))
+        ids, start = (*before, *before_word, *subwords, *after_word), len(before) + len(before_word)
+        if embedding is None:
+            return InputRow(ids)
+        mark = self.target.tokens.behind_a_word("/") if self.placement == "append" else None
+        return InputRow(*with_slot(ids, start, start + len(subwords), mark), embedding)
 
 
 @dataclass(frozen=True)
@@ -106,13 +102,11 @@ class EncoderCheck:
 
     def show(self, candidates: Sequence[Candidate]) -> list[WordAnswers]:
         """The nearest frequent words by the encoder's own embeddings, before and after."""
-        words, embedded = _frequent_words(self.target)
-        rows = [_alone(self.target, one.word) for one in candidates]
-        rows += [_alone(self.target, "", one.embedding) for one in candidates]
-        nearest = (sentence_embeddings(self.target, rows) @ embedded.T).topk(_NEAREST).indices.tolist()
-        found = [tuple(words[at] for at in row) for row in nearest]
+        rows = [text_row(self.target, one.word) for one in candidates]
+        rows += [_alone(self.target, one.embedding) for one in candidates]
+        found = [tuple(word for word, _ in own) for own in nearest_words(self.target, rows, _NEAREST)]
         half = len(candidates)
-        return [WordAnswers("", found[row], found[half + row]) for row in range(half)]
+        return [WordAnswers("nearest words", found[row], found[half + row]) for row in range(half)]
 
     def mismatch(self, words: Sequence[str], embeddings: np.ndarray) -> list[Mismatch]:  # noqa: ARG002
         """An encoder has no blanks to ask about."""
@@ -125,24 +119,10 @@ class EncoderCheck:
         return key_of("encoder", *models, self.listed)
 
 
-@lru_cache(maxsize=1)
-def _frequent_words(target: LanguageModel) -> tuple[list[str], Tensor]:
-    """The first long words of the vocabulary and their embeddings as texts. *Shape:* (words, hidden)"""
-    words = [word for word in target.whole_words if len(word) > 3][:_COMPARED]
-    return words, sentence_embeddings(target, [_alone(target, word) for word in words])
-
-
-def _alone(target: LanguageModel, word: str, embedding: np.ndarray | None = None) -> InputRow:
-    """A text that is a word and nothing else, or the embedding in its place."""
-    if embedding is None:
-        return InputRow(tuple(target.tokenizer(word)["input_ids"]))
+def _alone(target: LanguageModel, embedding: np.ndarray) -> InputRow:
+    """A text that is an embedding and nothing else."""
     before, after = target.tokens.special_tokens
     return InputRow((*before, 0, *after), len(before), embedding)
-
-
-def _prompt(word: str) -> Context:
-    before, after = _PROMPT.split("<W>")
-    return Context(f"{before}{word}{after}", len(before), len(before) + len(word))
 
 
 @dataclass(frozen=True)
@@ -156,21 +136,6 @@ class HeldOut:
     owner: int
     readings: tuple[InputRow, ...]
     following: int
-
-
-def sentence_embeddings(target: LanguageModel, readings: Sequence[InputRow]) -> Tensor:
-    """Pooled last states of unit length. *Shape:* (readings, hidden)"""
-    mode = target.pooling
-
-    def pooled(_: list[int], inputs: Tensor) -> Tensor:
-        states = target.last_hidden_state(inputs)
-        one = {"cls": states[:, 0], "lasttoken": states[:, -1]}.get(mode, states.mean(dim=1))
-        return torch.nn.functional.normalize(one.float(), dim=-1).cpu()
-
-    result = torch.zeros(len(readings), target.hidden)
-    for batch, found in target.in_batches(readings, pooled, _TOKENS_PER_BATCH):
-        result[batch] = found
-    return result
 
 
 def scores_of_what_follows(target: LanguageModel, held_out: Sequence[HeldOut]) -> np.ndarray:
@@ -211,7 +176,8 @@ def _result(scores: np.ndarray, needed: np.ndarray, listed: bool) -> CheckResult
     way = 1 + int(scores[:, 1:].mean(axis=0).argmax())
     gains = scores[:, way] - scores[:, 0]
     error = float((gains if listed else gains - needed).std(ddof=1)) / len(scores) ** 0.5
-    threshold = -SURELY_WORSE * error if listed else max(0.0, float(needed.mean())) + _FOUND * error
+    sure = _FEW[len(scores) - 2] if len(scores) - 2 < len(_FEW) else SURELY_WORSE
+    threshold = -sure * error if listed else max(0.0, float(needed.mean())) + _FOUND * error
     subwords, embedding, error, threshold = (
         round(float(value), 6) for value in (scores[:, 0].mean(), scores[:, way].mean(), error, threshold)
     )
@@ -282,9 +248,9 @@ def _nearness(
     others = list(dict.fromkeys([*drawn, *(word for _, _, words in usable for word in words)]))
     row_of = {word: row for row, word in enumerate(others)}
 
-    subwords = [_alone(target, one.word) for one in candidates]
-    embeddings = [_alone(target, "", embedding) for _, embedding, _ in usable]
-    rows = [*(_alone(target, word) for word in others), *subwords, *embeddings]
+    subwords = [text_row(target, one.word) for one in candidates]
+    embeddings = [_alone(target, embedding) for _, embedding, _ in usable]
+    rows = [*(text_row(target, word) for word in others), *subwords, *embeddings]
     embedded = sentence_embeddings(target, rows).double()
     words, owns, taught = embedded.split([len(others), len(subwords), len(embeddings)])
     owners = [owner for owner, _, _ in usable]
