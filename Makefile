@@ -12,6 +12,8 @@ $(SETUP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	# Where Node.js is installed, the tests compare the token ids of JavaScript with those of Python.
+	! command -v npm >/dev/null || npm install --silent --no-audit --no-fund --prefix tests/runtimes
 	touch $@
 
 demo: $(SETUP)
