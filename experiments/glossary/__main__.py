@@ -174,13 +174,14 @@ def encoder(
     newterm: NewTerm,
     year: Years,
     model: Annotated[Path, typer.Option(help="A sentence-transformers folder.")],
+    placement: Annotated[Placement, typer.Option(help="append or replace.")] = "append",
     limit: Limit = None,
     out: Out = None,
 ) -> None:
     """New terms with an encoder: a sentence that uses one, against all meanings of its year."""
     lm = LanguageModel.from_pretrained(model)
-    results = _results("encoder", lm, out, years=year, limit=limit)
-    ranks: dict[str, list[float]] = {}
+    results = _results("encoder", lm, out, years=year, placement=placement, limit=limit)
+    ranks, taught = dict[str, list[float]](), list[bool]()
     for one in year:
         uses = sample(read_uses(newterm / str(one)), limit)
         lines = (newterm / str(one) / "new_terms.jsonl").read_text("utf-8").splitlines()
@@ -197,14 +198,18 @@ def encoder(
         blanked = [f"{text[:start]}it{text[end:]}" for text, (start, end) in map(place_of, uses)]
         ranks.setdefault("term blanked", []).extend(reciprocal_ranks(untaught, uses, meanings, blanked))
         for name, given in glossaries.items():
-            for placement in _PLACEMENTS:
-                done = teach(lm, glossary=given, settings=TeachSettings(placement=placement))
-                found = reciprocal_ranks(done.model, uses, meanings, texts)
-                ranks.setdefault(f"{name}, {placement}", []).extend(found)
+            done = teach(lm, glossary=given, settings=TeachSettings(placement=placement))
+            found = reciprocal_ranks(done.model, uses, meanings, texts)
+            ranks.setdefault(name, []).extend(found)
+        words = {word.word for word in done.taught}
+        taught += [lm.tokens.spelled(use["term"]) in words for use in uses]
     before = np.array(ranks["untaught"])
-    for way, own in ranks.items():
-        change = with_interval(np.array(own) - before)
-        results.add(way=way, sentences=len(own), mrr=float(np.mean(own)), **change)
+    for name, rows in {"all": np.ones(len(before), bool), "taught": np.array(taught)}.items():
+        for way, own in ranks.items():
+            change = with_interval((np.array(own) - before)[rows])
+            results.add(
+                way=way, terms=name, sentences=int(rows.sum()), mrr=np.array(own)[rows].mean(), **change
+            )
     results.show()
 
 

@@ -37,10 +37,10 @@ def demo(
         return
     typer.echo(f"The bundled model gets {len(result.words)} recent words, each from one definition.\n")
     rows = [
-        (one.word, *(", ".join(answers[:2]) for answers in (one.before, one.after))) for one in result.words
+        (one.word, *(", ".join(answers[:3]) for answers in (one.before, one.after))) for one in result.words
     ]
     typer.echo(
-        "\n".join(f"{one}  {text}" for one, entry in definitions.items() for text in entry.definitions)
+        "\n".join(f"{one:<15}{text}" for one, entry in definitions.items() for text in entry.definitions)
     )
     typer.echo("\na … is a kind of _\n")
     for word, before, after in [("word", "before", "after"), *rows]:
