@@ -1,4 +1,4 @@
-"""Make the text of `rarewords demo` from a corpus of English Wikipedia.
+"""Make the text that the examples in the documents use from a corpus of English Wikipedia.
 
     rarewords corpus build wikipedia --out wikipedia.corpus
     PYTHONPATH=src python training/demo_text.py --corpus wikipedia.corpus
@@ -52,7 +52,6 @@ def main() -> None:
                 taken += 1
                 print(f"{kind}: {word}, {len(found)} sentences")
     write(chosen.out / "text.txt", "\n\n".join("\n".join(found[:KEPT]) for found in kept.values()) + "\n")
-    write(chosen.out / "words.txt", "".join(f"{word}\n" for word in kept))
 
 
 def drawn(kind: str) -> list[str]:

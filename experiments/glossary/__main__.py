@@ -3,11 +3,13 @@
     python -m experiments.glossary wnlampro --subset test [--model MODEL] [--corpus CORPUS]
     python -m experiments.glossary masked  --newterm DIR --year 2023 --year 2024 [--model MODEL]
     python -m experiments.glossary encoder --newterm DIR --year 2023 --year 2024 --model ENCODER
+    python -m experiments.glossary causal  --newterm DIR --year 2023 --year 2024 --model CAUSAL_LM
 
 ``wnlampro``: the mean reciprocal rank when each keyword is taught from its first definition in WordNet, alone or
 with the sentences of a corpus. ``masked``: the log-probability of the words around a new term in sentences that
 use it. ``encoder``: a sentence that uses a new term is the query; the meanings of all terms of its year are
-ranked. Settings are chosen on WNLaMPro dev and on 2022.
+ranked. ``causal``: the log-probability of what follows a new term. Settings are chosen on WNLaMPro dev and on
+2022. ``--limit`` draws a random sample.
 """
 
 import json
@@ -24,10 +26,14 @@ from rarewords import Corpus, LanguageModel, Query, TeachSettings, WordEmbedding
 from rarewords import wnlampro as probing
 from rarewords.corpus.corpus import Context
 from rarewords.corpus.text import words_of
-from rarewords.learner.evidence import Evidence
+from rarewords.learner.evidence import Evidence, LearnedEmbedding
 from rarewords.learner.masked import find_word
 from rarewords.models import DEFAULT_MODEL
-from rarewords.teaching.check import mask_neighbours
+from rarewords.queries import InputRow
+from rarewords.teaching.check import Candidate, mask_neighbours
+from rarewords.teaching.holdout import Fold, HoldOut
+from rarewords.teaching.learners import learner_for
+from rarewords.teaching.transfer_check import HeldOut, held_out_sentences, scores_of_what_follows
 from rarewords.tokens import Placement
 from rarewords.wnlampro.builder import open_wordnet
 from rarewords.wnlampro.dataset import BANDS, Dataset, Entry, band_of
@@ -41,7 +47,7 @@ _PLACEMENTS: tuple[Placement, ...] = ("replace", "append")
 app = typer.Typer(add_completion=False, help=__doc__)
 NewTerm = Annotated[Path, typer.Option(help="The folder of NewTerm.")]
 Years = Annotated[list[int], typer.Option(help="2022 to choose on, 2023 and 2024 to report.")]
-Limit = Annotated[int | None, typer.Option(help="Only N items, to try the script.")]
+Limit = Annotated[int | None, typer.Option(help="A random sample of N items.")]
 Out = Annotated[Path | None, typer.Option(help="By default results/COMMAND-MODEL.json.")]
 
 
@@ -101,7 +107,7 @@ def masked(
     lm = LanguageModel.from_pretrained(model)
     learner = WordLearner.for_model(lm)
     uses = [use for one in year for use in read_uses(newterm / str(one)) if len(lm.subwords(use["term"])) > 1]
-    uses = uses[:limit]
+    uses = sample(uses, limit)
     results = _results("masked", lm, out, years=year, placement=placement, limit=limit)
     others = Random(0).sample(uses, len(uses))  # a random other term's definition
     own, other = (
@@ -129,19 +135,55 @@ def masked(
 
 
 @app.command()
+def causal(
+    newterm: NewTerm,
+    year: Years,
+    model: Annotated[Path, typer.Option(help="The folder of a causal LM.")],
+    limit: Limit = None,
+    out: Out = None,
+) -> None:
+    """New terms with a causal LM: the log-probability of what follows, beside the definition in the prompt."""
+    lm = LanguageModel.from_pretrained(model)
+    learner, _ = learner_for(lm, LanguageModel.from_pretrained(), None)
+    uses = sample([use for one in year for use in read_uses(newterm / str(one))], limit)
+    results = _results("causal", lm, out, years=year, limit=limit)
+    others = Random(0).sample(uses, len(uses))  # a random other term's definition
+    ways = {"definition": uses, "another definition": others}
+    scores: dict[str, np.ndarray] = {}
+    for name, source in ways.items():
+        tasks = [Evidence(use["term"], (), (of["meaning"],)) for use, of in zip(uses, source, strict=True)]
+        learned = learner.learn_each(tasks)
+        candidates = [_held_out(use, one) for use, one in zip(uses, learned, strict=True) if one]
+        found = list(held_out_sentences(lm, candidates, placement="append"))
+        prompts = [f"{source[one.owner]['term']}: {source[one.owner]['meaning']}\n" for one in found]
+        prompted = [
+            HeldOut(one.owner, (_with_prompt(lm, prompt, one.readings[0]),), one.following)
+            for one, prompt in zip(found, prompts, strict=True)
+        ]
+        values = scores_of_what_follows(lm, found).T
+        scores |= {"subwords": values[0], f"{name}, replace": values[1], f"{name}, append": values[2]}
+        scores[f"{name} in the prompt"] = scores_of_what_follows(lm, prompted)[:, 0]
+    for way, own in scores.items():
+        change = with_interval(own - scores["subwords"])
+        results.add(way=way, sentences=len(own), loss=-float(own.mean()), **change)
+    results.show()
+
+
+@app.command()
 def encoder(
     newterm: NewTerm,
     year: Years,
     model: Annotated[Path, typer.Option(help="A sentence-transformers folder.")],
+    placement: Annotated[Placement, typer.Option(help="append or replace.")] = "append",
     limit: Limit = None,
     out: Out = None,
 ) -> None:
     """New terms with an encoder: a sentence that uses one, against all meanings of its year."""
     lm = LanguageModel.from_pretrained(model)
-    results = _results("encoder", lm, out, years=year, limit=limit)
-    ranks: dict[str, list[float]] = {}
+    results = _results("encoder", lm, out, years=year, placement=placement, limit=limit)
+    ranks, taught = dict[str, list[float]](), list[bool]()
     for one in year:
-        uses = read_uses(newterm / str(one))[:limit]
+        uses = sample(read_uses(newterm / str(one)), limit)
         lines = (newterm / str(one) / "new_terms.jsonl").read_text("utf-8").splitlines()
         meanings = list(dict.fromkeys(json.loads(line)["meaning"] for line in lines))
         glossary = {use["term"]: use["meaning"] for use in uses}
@@ -156,15 +198,37 @@ def encoder(
         blanked = [f"{text[:start]}it{text[end:]}" for text, (start, end) in map(place_of, uses)]
         ranks.setdefault("term blanked", []).extend(reciprocal_ranks(untaught, uses, meanings, blanked))
         for name, given in glossaries.items():
-            for placement in _PLACEMENTS:
-                done = teach(lm, glossary=given, settings=TeachSettings(placement=placement))
-                found = reciprocal_ranks(done.model, uses, meanings, texts)
-                ranks.setdefault(f"{name}, {placement}", []).extend(found)
+            done = teach(lm, glossary=given, settings=TeachSettings(placement=placement))
+            found = reciprocal_ranks(done.model, uses, meanings, texts)
+            ranks.setdefault(name, []).extend(found)
+        words = {word.word for word in done.taught}
+        taught += [lm.tokens.spelled(use["term"]) in words for use in uses]
     before = np.array(ranks["untaught"])
-    for way, own in ranks.items():
-        change = with_interval(np.array(own) - before)
-        results.add(way=way, sentences=len(own), mrr=float(np.mean(own)), **change)
+    for name, rows in {"all": np.ones(len(before), bool), "taught": np.array(taught)}.items():
+        for way, own in ranks.items():
+            change = with_interval((np.array(own) - before)[rows])
+            results.add(
+                way=way, terms=name, sentences=int(rows.sum()), mrr=np.array(own)[rows].mean(), **change
+            )
     results.show()
+
+
+def sample(items: list[Any], limit: int | None) -> list[Any]:
+    """All items, or so many of them at random."""
+    return items if limit is None else Random(0).sample(items, min(limit, len(items)))
+
+
+def _held_out(use: dict[str, Any], learned: LearnedEmbedding) -> Candidate:
+    text, place = place_of(use)
+    fold = Fold((), (Context(text, *place),))
+    return Candidate(HoldOut(use["term"], 1, (), (fold,)), learned.embedding, learned.embedding[None], 1.0, 0)
+
+
+def _with_prompt(lm: LanguageModel, prompt: str, reading: InputRow) -> InputRow:
+    """A text behind a prompt; special tokens stay at the start."""
+    start = len(lm.tokens.special_tokens[0])
+    ids = lm.tokenizer(prompt, add_special_tokens=False)["input_ids"]
+    return InputRow([*reading.ids[:start], *ids, *reading.ids[start:]])
 
 
 def definitions(lm: LanguageModel, subset: str) -> dict[Entry, str]:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from rarewords import Query, WordLearner
-from rarewords.learner.definitions import content, senses, sentences_of
+from rarewords.learner.definitions import content, head, mean_of_words, senses, sentences_of
 from rarewords.learner.evidence import Evidence
 
 GLOSSARY = {
@@ -83,4 +83,27 @@ def test_the_marks_of_a_dictionary_are_removed(definition, expected):
 
 def test_a_definition_that_contains_the_term_is_a_sentence():
     assert sentences_of("oca", "Oca is a plant with tubers.") == ["Oca is a plant with tubers."]
-    assert "to xnopyt is to disintegrate." in sentences_of("xnopyt", "to disintegrate")
+    assert '"to xnopyt" means to disintegrate.' in sentences_of("xnopyt", "to disintegrate")
+
+
+@pytest.mark.parametrize(
+    ("definition", "expected"),
+    [
+        ("an oral antiviral pill used to treat COVID-19", "pill"),
+        ("any of various small breeds of dog of Europe", "dog"),
+        ("a shelf projecting from a wall", "shelf"),
+        ("a small sailing boat", "boat"),
+        ("of or in the", None),
+    ],
+)
+def test_the_head_of_a_definition_is_the_kind_of_thing(lm, definition, expected):
+    assert head(lm, definition) == expected
+
+
+def test_words_without_content_do_not_count(lm, learner):
+    short, long = (
+        mean_of_words(lm, learner.known, Evidence("oca", (), (text,)))
+        for text in ("plant tubers", "a plant in which there is an oca or tubers of it")
+    )
+    assert torch.allclose(short, long, atol=1e-6)
+    assert not mean_of_words(lm, learner.known, Evidence("oca", (), ("of an oca",))).any()

@@ -46,6 +46,11 @@ def written(tmp_path, name, text):
         ("d.tsv", "word\tmeaning\npaxlovid\t{0}\n\ndeep vein thrombosis\t{1}\n"),
         ("e.jsonl", JSON_LINES),
         ("f.md", MARKDOWN),
+        ("g.csv", "\ufeffTerm;Definition;;\r\npaxlovid;{0}\r\ndeep vein thrombosis;{1}\r\n"),
+        ("h.csv", "sep=;\r\nTerm;Definition\r\npaxlovid;{0}\r\ndeep vein thrombosis;{1}\r\n"),
+        ("i.csv", "paxlovid;{0}\ndeep vein thrombosis;{1}\n"),
+        ("j.csv", "paxlovid,{0}\ndeep vein thrombosis,{1}\n"),
+        ("k.csv", 'Begriff,Definition\npaxlovid,"{0}"\ndeep vein thrombosis,{1}\n'),
     ],
 )  # fmt: skip
 def test_every_form_gives_the_same_entries(tmp_path, name, text):
@@ -73,6 +78,11 @@ def test_a_term_with_two_definitions_keeps_both():
         ("a.csv", ""),
         ("a.csv", "term,definition\n"),
         ("a.csv", "paxlovid\ncompersion\n"),
+        ("a.csv", 'paxlovid,a pill\ngreeze,"a ski slope\nseshie,a musician\n'),
+        ("a.csv", "paxlovid,a pill\n,a ski slope\n"),
+        ("a.csv", "term,definition,example\npaxlovid,a pill, taken by mouth,She took it.\n"),
+        ("a.csv", "paxlovid,a \0pill\n"),
+        ("a.xlsx", "PK\x03\x04\0\0\n"),
         ("a.jsonl", "paxlovid\n"),
         ("a.jsonl", '{"term": 5, "definition": "x"}\n'),
         ("a.jsonl", json.dumps(["paxlovid", "x"]) + "\n"),
@@ -98,7 +108,9 @@ def test_a_hundred_thousand_rows(tmp_path):
     assert len(read_glossary(written(tmp_path, "a.csv", text))) == 100_000
 
 
-def test_a_term_without_a_definition_has_an_empty_entry():
+def test_a_term_without_a_definition_has_an_empty_entry(tmp_path):
+    listed = read_glossary(written(tmp_path, "a.csv", "term,definition\ngreeze,\nseshie\nnaur,no\n"))
+    assert [bool(entry.definitions) for entry in listed.values()] == [False, False, True]
     assert read_glossary({"greeze": " ", "seshie": []}) == {
         "greeze": GlossaryEntry(),
         "seshie": GlossaryEntry(),

@@ -1,4 +1,4 @@
-"""Two ways to see it work: ``demo`` on the bundled model and text, ``serve`` as a page to try words on."""
+"""Two ways to see it work: ``demo`` on the bundled model and glossary, ``serve`` as a page to try words on."""
 
 import runpy
 from importlib.resources import as_file, files
@@ -9,11 +9,9 @@ import typer
 
 import rarewords  # its names load torch when they are used, which takes seconds
 from rarewords.cli import options
-from rarewords.embeddings import read_words
 from rarewords.errors import InputError
+from rarewords.teaching.glossary import read_glossary
 from rarewords.teaching.settings import TeachSettings
-
-_SHOWN, _ANSWERS = 8, 3
 
 
 def demo(
@@ -22,49 +20,32 @@ def demo(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Add rare words to the bundled model from sentences of Wikipedia, in less than a minute.
-
-    The sentences ship with the package. The words were drawn by a rule, not by how well they turn out, so
-    some of them fail.
+    """Add recent words to the bundled model, each from its definition, and compare its answers.
 
     Example:
 
         rarewords demo
     """
-    from rarewords.wnlampro.dataset import Dataset, load
-
-    lm = rarewords.LanguageModel.from_pretrained()
-    with as_file(files("rarewords") / "assets" / "demo") as data:
-        words = read_words(data / "words.txt")
-        if not as_json:
-            subwords = " ".join(lm.tokens.subword_strings(lm.subwords(words[0])))
-            typer.echo(f"The bundled model splits rare words into subwords ({words[0]}: {subwords}).")
-            typer.echo(f"Adding {len(words)} of them, from at most 20 sentences of Wikipedia each …")
-        settings = TeachSettings(question="a <W> is a kind of _.")
-        result = rarewords.teach(lm, texts=data / "text.txt", words=words, workers=1, settings=settings)
+    settings = TeachSettings(question="a <W> is a kind of _.")
+    with as_file(files("rarewords") / "assets" / "demo" / "glossary.csv") as glossary:
+        definitions = read_glossary(glossary)
+        result = rarewords.teach(glossary=glossary, settings=settings)
     if out is not None:
         result.save_pretrained(out)
-    asked = Dataset(tuple(entry for entry in load() if entry.word.text in set(words)), "the demo")
-    before, after = (rarewords.wnlampro.evaluate(one, asked) for one in (lm, result.language_model))
     if as_json:
-        options.show(True, {**result.as_json(), "mrr": {"before": before.mrr, "after": after.mrr}})
+        options.show(True, result.as_json())
         return
-    kinds = [entry for entry in asked if entry.relation == "hypernym"]
-    right = {entry.word.text: {one.text for one in entry.targets} for entry in kinds}
-    step = -(-len(words) // _SHOWN)
-    typer.echo(f"\na … is a kind of _      (* right by WordNet; 1 word in {step}, by the alphabet)\n")
-    typer.echo(f"{'word':<13}{'before':<31}after")
-    for one in sorted(result.words, key=lambda one: one.word)[::step]:
-        known = right.get(one.word, set())
-        then, now = (
-            ", ".join(f"{name}*" if name in known else name for name in answers[:_ANSWERS])
-            for answers in (one.before, one.after)
-        )
-        typer.echo(f"{one.word:<13}{then:<31}{'skipped' if one.verdict == 'worse' else now}")
-    number, mrr = len(result.taught), f"{before.mrr:.3f} before, {after.mrr:.3f} after"
-    typer.echo(f"\n{number} words added, {len(words) - number} skipped because no gain is expected.")
-    typer.echo(f"Mean reciprocal rank of a right answer, all {len(words)} words: {mrr}.")
-    typer.echo("\nNow your own text:  rarewords teach FILES --out FOLDER")
+    typer.echo(f"The bundled model gets {len(result.words)} recent words, each from one definition.\n")
+    rows = [
+        (one.word, *(", ".join(answers[:3]) for answers in (one.before, one.after))) for one in result.words
+    ]
+    typer.echo(
+        "\n".join(f"{one:<15}{text}" for one, entry in definitions.items() for text in entry.definitions)
+    )
+    typer.echo("\na … is a kind of _\n")
+    for word, before, after in [("word", "before", "after"), *rows]:
+        typer.echo(f"{word:<15}{before:<31}{after}")
+    typer.echo("\nNow your own:  rarewords teach --glossary FILE --out FOLDER")
 
 
 def serve(

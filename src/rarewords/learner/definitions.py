@@ -1,18 +1,18 @@
 """What a definition says about a word.
 
-A definition is read like a sentence, in four frames in which the model sees the word and its definition::
+A definition is read like a sentence, in two frames in which the model sees the word and its definition::
 
-    a kumquat is a small orange fruit.              the kumquat, a small orange fruit, is here.
     a small orange fruit is called a kumquat.       "kumquat" means a small orange fruit.
 
 The mask follows behind the word and a slash, as in :mod:`.expected`: the expected embedding says what the
 model makes of the definition. Its own words count as well. Each known content word *t* of the definition has
 an embedding, and the more it agrees with the embedding *v* of the word, the more it counts. Early words count
-more, because a definition starts with the kind of thing that it defines::
+more, and the *head* counts once more, because a definition starts with the kind of thing that it defines::
 
-    content = sum over t of softmax(10 cos(e(t), v) - 0.1 place(t)) e(t)
+    content = 0.8 sum over t of softmax(10 cos(e(t), v) - 0.1 place(t)) e(t) + 0.5 e(head)
 
-The numbers were chosen on WordNet's definitions of WNLaMPro's dev keywords (``experiments/glossary``).
+The numbers and frames were chosen on WordNet's definitions of WNLaMPro's dev keywords and on the new terms of
+2022 (``experiments/glossary``).
 """
 
 import re
@@ -31,12 +31,38 @@ from rarewords.learner.masked import contexts_of_sentences, find_word
 from rarewords.lm import LanguageModel
 
 WEIGHT = 16.0  # a definition counts as much as this many sentences
-CONTENT = 0.8  # the weight of a definition's own words beside what the model expects
+_CONTENT, _HEAD = 0.8, 0.5  # the weights of a definition's own words beside what the model expects
 _SHARPNESS, _DECAY = 10.0, 0.1
 _FRAMES = {
-    "noun": ("{a} {w} is {d}.", "{d} is called {a} {w}.", "the {w}, {d}, is here.", '"{w}" means {d}.'),
-    "verb": ("to {w} is {d}.", '"to {w}" means {d}.', "they {w}, that is, {d}.", "{d} is called to {w}."),
-    "other": ("{w} is {d}.", '"{w}" means {d}.', "{w}: {d}.", "{d} is called {w}."),
+    "noun": ("{d} is called {a} {w}.", '"{w}" means {d}.'),
+    "verb": ("{d} is called to {w}.", '"to {w}" means {d}.'),
+    "other": ("{d} is called {w}.", '"{w}" means {d}.'),
+}
+# Before "of" these say nothing about the kind: "a kind of fish".
+_EMPTY_HEADS = {
+    "breed",
+    "class",
+    "form",
+    "genus",
+    "group",
+    "kind",
+    "member",
+    "part",
+    "piece",
+    "sort",
+    "species",
+}
+_EMPTY_HEADS |= {
+    "style",
+    "type",
+    "variety",
+    "breeds",
+    "forms",
+    "kinds",
+    "pieces",
+    "sorts",
+    "types",
+    "varieties",
 }
 _ARTICLE = re.compile(r"(?:an?|any|one|the|someone|something|some)\b", re.IGNORECASE)
 # A dictionary's marks before the text: "n.:", "1.", "(Botany)", "in anorak, n.:".
@@ -51,10 +77,8 @@ _LONGEST = 400  # characters; the rest of a definition adds detail that one embe
 def sentences_of(word: str, definition: str) -> list[str]:
     """The sentences that stand for a definition.
 
-    >>> sentences_of("oca", "n.: a plant with edible tubers.")[0]
-    'an oca is a plant with edible tubers.'
-    >>> sentences_of("xnopyt", "to disintegrate")[0]
-    'to xnopyt is to disintegrate.'
+    >>> sentences_of("oca", "n.: a plant with edible tubers.")
+    ['a plant with edible tubers is called an oca.', '"oca" means a plant with edible tubers.']
     """
     if find_word(word, definition, lower_case=True) is not None:
         return [definition]
@@ -90,18 +114,53 @@ def content(lm: LanguageModel, known: KnownWords, tasks: Sequence[Evidence], emb
     """Where the words of each definition point; zero without a known word. *Shape:* (words, dim)"""
     towards, result = known.directions(embeddings), torch.zeros_like(embeddings)
     for row, task in enumerate(tasks):
-        words = [
-            word for one in task.definitions for sense in senses(one) for word in _content_words(lm, sense)
-        ]
+        texts = [sense for one in task.definitions for sense in senses(one)]
+        words = [word for text in texts for word in content_words(lm, text)]
         ids = [lm.whole_words[word] for word in dict.fromkeys(words) if word != task.word]
         if ids:
             directions = known.directions(lm.embeddings[ids])
             places = torch.arange(len(ids), device=directions.device)
             weights = torch.softmax(_SHARPNESS * directions @ towards[row] - _DECAY * places, dim=0)
-            result[row] = weights @ directions
+            result[row] = _CONTENT * weights @ directions
+        heads = [lm.whole_words[word] for text in texts if (word := head(lm, text)) and word != task.word]
+        if heads:
+            result[row] += _HEAD * known.directions(lm.embeddings[heads]).mean(0)
     return result
 
 
-def _content_words(lm: LanguageModel, text: str) -> list[str]:
+def mean_of_words(lm: LanguageModel, known: KnownWords, task: Evidence) -> Tensor:
+    """The mean direction of the words of the definitions, of unit length; zero without a known word. *Shape:*
+    (dim,)"""
+    texts = [sense for one in task.definitions for sense in senses(one)]
+    words = dict.fromkeys(word for text in texts for word in content_words(lm, text) if word != task.word)
+    directions = known.directions(lm.embeddings[[lm.whole_words[word] for word in words]]).sum(0)
+    unit: Tensor = directions / directions.norm().clamp_min(1e-9)
+    return unit
+
+
+def content_words(lm: LanguageModel, text: str) -> list[str]:
+    """The words of a text that the model knows and that carry meaning."""
     words = re.findall(r"[^\W\d_]+", fold(text) if lm.lower_case else text)
-    return [word for word in words if word in lm.whole_words and word.lower() not in FUNCTION_WORDS]
+    return [word for word in words if _has_content(word) and word in lm.whole_words]
+
+
+def head(lm: LanguageModel, text: str) -> str | None:
+    """The kind of thing that a definition names: the last content word of its first noun phrase.
+
+    ``"any of various small freshwater fishes of Europe" -> "fishes"``
+    """
+    phrase, parts = list[str](), re.findall(r"[^\W\d_]+|[^\w\s]", fold(text) if lm.lower_case else text)
+    for part, following in zip(parts, [*parts[1:], "."], strict=True):
+        # "a shelf projecting from a wall" ends with the shelf, "a sailing boat" does not end with sailing.
+        ends = part.endswith(("ed", "ing")) and not _has_content(following)
+        if _has_content(part) and not (phrase and ends):
+            phrase.append(part)
+        elif phrase and part == "of" and phrase[-1] in _EMPTY_HEADS:
+            phrase = []
+        elif phrase and part != "-":
+            break
+    return next((word for word in reversed(phrase) if word in lm.whole_words), None)
+
+
+def _has_content(word: str) -> bool:
+    return len(word) > 2 and word.lower() not in FUNCTION_WORDS

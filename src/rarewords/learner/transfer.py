@@ -4,6 +4,9 @@ The words that both models have as one subword give pairs of embeddings. Ridge r
 that brings the embeddings of the reader model, centred, to those of the target::
 
     transferred = mean of the target + spread of the target * unit((v - mean of the reader model) A)
+
+The matrix blurs, and the target has embeddings of its own for the words of a definition. Their mean counts twice
+as much as what is transferred from a definition alone.
 """
 
 import hashlib
@@ -19,6 +22,7 @@ from rarewords._internal.cache import key_of
 from rarewords._internal.engine import one_thread
 from rarewords.corpus.characters import fold
 from rarewords.errors import InputError
+from rarewords.learner.definitions import WEIGHT, mean_of_words
 from rarewords.learner.evidence import Evidence, LearnedEmbedding, Learner, ridge
 from rarewords.learner.known_words import KnownWords
 from rarewords.learner.masked import find_word
@@ -31,11 +35,13 @@ _FEWEST_SHARED = 200
 class TransferLearner:
     """A learner of a reader model whose embeddings are brought into the space of the model that is taught.
 
+    :param taught: the model that is taught; ``target`` are the words that it knows.
     :param matrix: *Shape:* (reader model's dim, target's dim)
     """
 
     learner: Learner
     known: KnownWords
+    taught: LanguageModel
     target: KnownWords
     matrix: Tensor
 
@@ -54,7 +60,7 @@ class TransferLearner:
             for lm, known in ((reader_model, old), (target, new))
         )
         matrix, _, _ = ridge(inputs, outputs)
-        return cls(learner, old, new, matrix)
+        return cls(learner, old, target, new, matrix)
 
     @property
     def lm(self) -> LanguageModel:
@@ -80,7 +86,20 @@ class TransferLearner:
             for task in (Evidence(*task) for task in tasks)
         ]
         read = self.learner.learn_each(few)
-        return [one and replace(one, embedding=self.transport(one.embedding[None])[0]) for one in read]
+        return [
+            one and replace(one, embedding=self._moved(task, one.embedding))
+            for task, one in zip(few, read, strict=True)
+        ]
+
+    def _moved(self, task: Evidence, embedding: np.ndarray) -> np.ndarray:
+        """An embedding in the target's space, and beside it the words of the definitions. *Shape:* (dim,)"""
+        transferred = self.transport(embedding[None])
+        said = mean_of_words(self.taught, self.target, task)
+        weight = WEIGHT * len(task.definitions)
+        share = weight / (weight + len(task.sentences)) if bool(said.any()) else 0.0
+        direction = self.target.directions(torch.from_numpy(transferred))[0]
+        mixed = self.target.at(((1 - share / 2) * direction + share * said)[None])[0]
+        return mixed.cpu().numpy() if share else np.asarray(transferred[0])
 
     def transport(self, embeddings: np.ndarray) -> np.ndarray:
         """Embeddings in the target's space. *Shape:* (n, reader model's dim) -> (n, target's dim)"""

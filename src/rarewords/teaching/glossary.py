@@ -11,6 +11,7 @@ A term may come more than once; each of its definitions counts. An ``abbreviatio
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -85,49 +86,72 @@ def _entries(source: GlossarySource) -> Iterator[tuple[str, GlossaryEntry]]:
 def _records(path: Path) -> Iterator[dict[str, str]]:
     """The rows of a file by the names of their columns."""
     name = path.name.lower().removesuffix(".gz")
-    with open_text(path) as lines:
+    with open_text(path) as stream:
+        lines = _text_lines(path, stream)
         if name.endswith((".jsonl", ".json", ".ndjson")):
             yield from _json_records(path, lines)
-            return
-        if name.endswith((".md", ".markdown")):
-            rows: Iterator[list[str]] = (
-                _markdown_cells(line) for line in lines if line.strip().startswith("|")
+        elif name.endswith((".md", ".markdown")):
+            cells = (_markdown_cells(line) for line in lines if line.strip().startswith("|"))
+            yield from _named(
+                path, (row for row in cells if not all(set(cell) <= set("-: ") for cell in row))
             )
-            rows = (cells for cells in rows if not all(set(cell) <= set("-: ") for cell in cells))
         else:
-            csv.field_size_limit(_LONGEST_FIELD)
-            rows = _csv_rows(path, lines, "\t" if name.endswith(".tsv") else None)
-        yield from _named(path, (row for row in rows if any(cell.strip() for cell in row)))
+            yield from _named(path, _csv_rows(path, lines, "\t" if name.endswith(".tsv") else None))
 
 
-def _csv_rows(path: Path, lines: Iterable[str], delimiter: str | None) -> Iterator[list[str]]:
-    lines = iter(lines)
-    first = next(lines, "")
+def _text_lines(path: Path, stream: Iterable[str]) -> Iterator[str]:
+    for line in stream:
+        if "\0" in line:
+            raise InputError(f"{path} is not a text file; save the table as CSV", code="glossary")
+        yield line
+
+
+def _csv_rows(path: Path, lines: Iterator[str], delimiter: str | None) -> Iterator[list[str]]:
+    first = next((line for line in lines if line.strip()), "")
+    if first.startswith("sep=") and len(first.rstrip()) == 5:  # Excel's note to itself
+        delimiter, first = first[4], ""
     # Spreadsheets of many countries write semicolons into their CSV files.
-    delimiter = delimiter or next((mark for mark in "\t;" if mark in first and "," not in first), ",")
+    marks = re.findall(r"[,;\t]", re.sub(r'"[^"]*"', "", first))
+    csv.field_size_limit(_LONGEST_FIELD)
+    reader, row = csv.reader(chain([first], lines), delimiter=delimiter or (*marks, ",")[0], strict=True), 0
     try:
-        yield from csv.reader(chain([first], lines), delimiter=delimiter)
+        for row, cells in enumerate(reader, 1):  # noqa: B007 - the error names it
+            yield cells
     except csv.Error as error:
-        raise InputError(
-            f"{path} is not a table of terms and definitions: {error}", code="glossary"
-        ) from None
+        problem = f"{path}, after row {row}: {error}"
+        raise InputError(f"{problem}; check the quotes around its cells", code="glossary") from None
 
 
-def _named(path: Path, rows: Iterator[list[str]]) -> Iterator[dict[str, str]]:
-    first = next(rows, None)
-    if first is None:
-        return
-    columns = [_column(cell) for cell in first]
-    if not {"term", "definition"} <= set(columns) and not {"term", "synonyms"} <= set(columns):
-        rows, columns = chain([first], rows), ["term", "definition"]
-    for number, row in enumerate(rows, 1):
-        if len(row) < 2:
-            problem = f"row {number} has one column, {row[0][:40]!r}"
-            raise InputError(
-                f"{path}: {problem}; give a term and a definition, separated by a comma or a tab",
-                code="glossary",
-            )
-        yield {"term": ""} | {name: cell for name, cell in zip(columns, row, strict=False) if name}
+def _named(path: Path, rows: Iterable[list[str]]) -> Iterator[dict[str, str]]:
+    """The cells of each row by column: a header's names, or else the term and then its definition."""
+    columns: list[str] = []
+    for number, row in enumerate((row for row in rows if any(map(str.strip, row))), 1):
+        cells = [cell.strip() for cell in row]
+        while not cells[-1]:
+            cells.pop()
+        if not columns:
+            if len(cells) < 2:
+                problem = f"{path} has one column, {cells[0][:40]!r}"
+                raise InputError(
+                    f"{problem}; give a term and a definition, separated by a comma or a tab", code="glossary"
+                )
+            columns = [_column(cell) for cell in cells]
+            if "term" not in columns and "definition" in columns and "" in columns:
+                columns[columns.index("")] = "term"
+            if "term" in columns and not {"definition", "synonyms"}.isdisjoint(columns):
+                continue
+            columns = ["term", "definition"]
+        if len(cells) > len(columns):
+            if columns[-1] != "definition":
+                problem = f"{path}, row {number}: {len(cells)} cells under {len(columns)} columns"
+                raise InputError(f"{problem}; put quotes around text with commas", code="glossary")
+            # A definition with commas and without quotes.
+            cells[len(columns) - 1 :] = [", ".join(cells[len(columns) - 1 :])]
+        record = {"term": ""} | {name: cell for name, cell in zip(columns, cells, strict=False) if name}
+        if not record["term"]:
+            problem = f"{path}, row {number}: a definition without a term, {' '.join(cells).strip()[:40]!r}"
+            raise InputError(f"{problem}; fill in the term, or remove the row", code="glossary")
+        yield record
 
 
 def _json_records(path: Path, lines: Iterable[str]) -> Iterator[dict[str, str]]:
@@ -146,7 +170,10 @@ def _json_records(path: Path, lines: Iterable[str]) -> Iterator[dict[str, str]]:
             for name, value in named.items()
         }
         if not isinstance(texts.get("term"), str) or not {"definition", "synonyms"} & texts.keys():
-            raise InputError(f"{path}, line {number}: needs the fields term and definition", code="glossary")
+            raise InputError(
+                f"{path}, line {number}: needs one object with the fields term and definition",
+                code="glossary",
+            )
         yield {name: text for name, text in texts.items() if name and isinstance(text, str)}
 
 
