@@ -62,7 +62,7 @@ _texts = st.one_of(
 )
 
 
-@examples(13)
+@examples(9)
 @given(_texts, st.sampled_from(sorted(_PACK)), st.data())
 def test_text(bench, text, packing, data):
     form, raw = text
