@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from rarewords import LanguageModel, WordEmbeddings, affected, forget, inject
 from rarewords.injection.forget import taught_words
@@ -15,6 +16,8 @@ from rarewords.injection.inject import inject_folder, save_folder
 from tests.architectures import sentence_transformer, small_model
 from tests.cli.run import rarewords, refused
 from tests.errors import refused_with
+from tests.fuzz.bench import peak_memory
+from tests.fuzz.folders import causal_folder, encoder_folder, masked_folder
 
 WORDS = ("kumquat", "salsify")
 
@@ -156,6 +159,33 @@ def test_affected_says_that_the_tokenizer_does_not_match_the_report(harm, copy):
         list(affected(copy, [(0, "a kumquat")]))
 
 
+def test_affected_finds_words_that_were_injected_into_a_taught_folder(tmp_path):
+    masked = masked_folder(tmp_path / "masked")
+    (tmp_path / "terms.csv").write_text("term,definition\nkumquat,a small fruit\n")
+    rarewords(
+        *(
+            "-q",
+            "teach",
+            "--glossary",
+            tmp_path / "terms.csv",
+            "--model",
+            encoder_folder(tmp_path / "encoder"),
+        ),
+        *("--reader-model", masked, "--set", "keep_all=true", "--out", tmp_path / "t"),
+    )
+    inject_folder(tmp_path / "t", embeddings_for(["salsify"], 32), tmp_path / "both")
+    assert (tmp_path / "both" / "teaching.json").exists()
+    found = affected(tmp_path / "both", [(0, "a kumquat"), (1, "a salsify"), (2, "a plum")])
+    assert list(found) == [(0, ("kumquat",)), (1, ("salsify",))]
+
+
+def test_an_id_cannot_write_to_the_terminal(taught, tmp_path):
+    lines = [json.dumps({"id": "a\x1b[2Jb\n\x9b", "text": "A kumquat."})]
+    (tmp_path / "d.jsonl").write_text("\n".join(lines))
+    shown = rarewords("affected", "--model", taught, tmp_path / "d.jsonl", "--id", "id").stdout
+    assert shown == "a\\x1b[2Jb\\n\\x9b\tkumquat\n"
+
+
 def test_affected_reads_standard_input(taught, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Nothing.\nA kumquat.\n")))
     assert rarewords("affected", "--model", taught, "-").stdout == "-:2\tkumquat\n"
@@ -189,7 +219,112 @@ def test_a_damaged_pooling_config_is_refused_before_any_work(value, encoder, tmp
     assert "1_Pooling" in str(caught.value)
 
 
+@pytest.mark.parametrize("file", ["1_Pooling/config.json", "tokenizer.json", "modules.json"])
+def test_an_unreadable_encoder_leaves_no_work_folder(file, encoder, tmp_path):
+    model, terms = shutil.copytree(encoder, tmp_path / "s"), tmp_path / "terms.csv"
+    (model / file).write_text("5")
+    terms.write_text("term,definition\nkumquat,a small fruit\n")
+    rarewords("teach", "--glossary", terms, "--model", model, "--out", tmp_path / "a" / "out", code=2)
+    assert sorted(tmp_path.iterdir()) == [model, terms]
+
+
 @pytest.mark.parametrize("value", [0, -1, "2", 1.5])
 def test_a_model_without_layers_is_refused(value, copy):
     change(copy / "config.json", num_hidden_layers=value)
     assert "num_hidden_layers" in refused("model-folder", "ask", "--model", copy, "a _ .")
+
+
+# What does not fit together is refused when the model is loaded, before any work
+
+
+@pytest.fixture(scope="module")
+def causal(tmp_path_factory):
+    return causal_folder(tmp_path_factory.mktemp("causal") / "causal")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_no_numbers_are_refused(value, copy):
+    tensors = load_file(copy / "model.safetensors")
+    name = "bert.encoder.layer.1.output.dense.weight"
+    tensors[name] = tensors[name].copy()
+    tensors[name][3, 5] = value
+    save_file(tensors, copy / "model.safetensors", {"format": "pt"})
+    assert name in refused("damaged", "ask", "--model", copy, "a _ .")
+
+
+def test_a_token_without_an_embedding_is_refused(copy):
+    tokenizer = json.loads((copy / "tokenizer.json").read_text("utf-8"))
+    tokenizer["model"]["vocab"]["plum"] = 5000
+    (copy / "tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
+    assert "5000" in refused("model", "ask", "--model", copy, "a _ .")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    {
+        "intermediate_size": 10**9, "max_position_embeddings": 2**40, "num_hidden_layers": 10**5,
+        "num_labels": 10**9, "architectures": [None],
+    }.items(),
+)  # fmt: skip
+def test_a_config_of_a_much_larger_model_takes_no_memory(name, value, copy):
+    change(copy / "config.json", **{name: value})
+    before = peak_memory()
+    refused("model-folder", "ask", "--model", copy, "a _ .")
+    assert peak_memory() - before < 1 << 28
+
+
+@pytest.mark.parametrize("file", ["../victim.safetensors", "/etc/hostname", 5, None])
+def test_weights_outside_the_folder_are_refused(file, causal, tmp_path):
+    model = shutil.copytree(causal, tmp_path / "m")
+    index = model / "model.safetensors.index.json"
+    weights = json.loads(index.read_text("utf-8"))["weight_map"]
+    change(index, weight_map=dict.fromkeys(weights, file))
+    with refused_with("model-folder"):
+        inject_folder(model, embeddings_for(WORDS, 32), tmp_path / "out")
+
+
+@pytest.mark.parametrize("change_", [{"temperature": 0.5, "do_sample": False}, {"suppress_tokens": "x"}])
+def test_generation_settings_that_cannot_be_saved_are_refused_at_once(change_, causal, tmp_path):
+    model = shutil.copytree(causal, tmp_path / "m")
+    change(model / "generation_config.json", **change_)
+    with refused_with("model") as caught:
+        inject_folder(model, embeddings_for(WORDS, 32), tmp_path / "out")
+    assert "generation_config.json" in str(caught.value)
+
+
+def test_words_that_are_each_a_prefix_of_the_next_are_taken_or_refused():
+    model, tokenizer = small_model("bert")
+    words = ["z" + "q" * length for length in range(1, 1598)]
+    with refused_with("word"):
+        inject(model, tokenizer, embeddings_for(words, 32), placement="append")
+    inject(model, tokenizer, embeddings_for(words[:40], 32), placement="append")
+    assert tokenizer.tokenize(words[30])[-1] == f"<{words[30]}>"
+
+
+# An output is checked before any work
+
+
+@pytest.mark.parametrize("out", ["/", "folder", "file/x", "n" * 300])
+@pytest.mark.parametrize("command", ["ota", "inject", "forget", "corpus build", "mimic fit", "wnlampro eval"])
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_read(command, out, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "other").touch()
+    (tmp_path / "file").touch()
+    before = sorted(tmp_path.rglob("*"))
+    missing, target = tmp_path / "missing", tmp_path / out
+    arguments = {
+        "ota": ("--words", missing),
+        "inject": ("--embeddings", missing),
+        "forget": (missing, "kumquat"),
+        "corpus build": (missing,),
+        "mimic fit": ("--corpus", missing),
+        "wnlampro eval": ("--data", missing),
+    }
+    refused("output", *command.split(), *arguments[command], "--out", target)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_command_that_fails_leaves_no_new_folders(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    refused("no-text", "corpus", "build", "-", "--out", tmp_path / "a" / "b" / "corpus")
+    assert list(tmp_path.iterdir()) == []

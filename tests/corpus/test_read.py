@@ -154,6 +154,7 @@ def test_broken_utf8_in_json_and_csv_is_counted_too(tmp_path):
         ("a.txt.xz", b"no xz at all", "damaged"),
         ("a.txt.zst", b"no zstandard", "damaged"),
         ("a.txt", "utf-16".encode("utf-16"), "unreadable"),
+        ("a.txt", bytes(range(256)) * 10, "unreadable"),
         ("a.txt.gz", flipped(gzip.compress(REPEATED)), "damaged"),
         ("a.txt.zst", flipped(CHECKED), "damaged"),
         ("a.jsonl", b"[" * 100_000, "format"),

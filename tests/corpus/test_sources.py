@@ -173,5 +173,6 @@ def test_missing_files_and_empty_folders(tmp_path):
 @pytest.mark.parametrize(("size", "shards"), [(100, 1), (16 << 20, 16), (100 << 20, 32), (800 << 20, 100)])
 def test_a_short_text_is_cut_into_small_shards_and_a_long_one_is_not(tmp_path, size, shards):
     with (tmp_path / "text.txt").open("wb") as stream:
+        stream.write(b"plum" * min(size // 4, 10_000))
         stream.truncate(size)
     assert len(cut(find_sources([tmp_path / "text.txt"]), 1)) == shards

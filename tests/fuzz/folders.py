@@ -52,17 +52,17 @@ def make_folders(place):
     return folders
 
 
-def _masked(folder):
+def masked_folder(folder):
     return _saved(folder, *small_model("bert"))
 
 
-def _causal(folder):
+def causal_folder(folder):
     model, tokenizer = small_causal("llama")
     tokenizer.chat_template = {"default": "{{ messages }}", "other": "x"}
     return _saved(folder, model, tokenizer, max_shard_size="200KB")  # an index and several files
 
 
-def _encoder(folder):
+def encoder_folder(folder):
     model, tokenizer = small_model("bert")
     model.bert.config.architectures = ["BertModel"]
     _saved(folder, model.bert, tokenizer)
@@ -91,7 +91,7 @@ def _encoder(folder):
     return folder
 
 
-_FOLDERS = {"masked": _masked, "encoder": _encoder, "causal": _causal}
+_FOLDERS = {"masked": masked_folder, "encoder": encoder_folder, "causal": causal_folder}
 
 
 def _saved(folder, model, tokenizer, **how):

@@ -10,9 +10,11 @@ import json
 import lzma
 import os
 import pickle
+import time
 from functools import partial
 from typing import get_args, get_type_hints
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -62,7 +64,7 @@ _texts = st.one_of(
 )
 
 
-@examples(13)
+@examples(9)
 @given(_texts, st.sampled_from(sorted(_PACK)), st.data())
 def test_text(bench, text, packing, data):
     form, raw = text
@@ -313,6 +315,28 @@ def test_pickled_weights_and_remote_code_never_run(bench):
         assert survives(folder, "ask", "--model", model, "a _ .")[0] == 2
         assert survives(folder, "scan", bench["text.txt"], "--model", model)[0] in (0, 2)
         assert not trap.exists()
+
+
+# Time: processor time, which does not depend on what else runs
+
+
+def test_random_bytes_and_words_that_are_prefixes_of_each_other_take_seconds(bench):
+    model, chosen = ("--model", bench["model"], "--workers", 1), ("--set", "rule=any")
+    longest = "zq" + "kumquat" * 6
+    with bench.place() as folder:
+        raw = np.random.default_rng(0).integers(0, 256, 300_000, dtype=np.uint8).tobytes()
+        (folder / "bytes.txt").write_bytes(raw)
+        (folder / "no-nulls.txt").write_bytes(raw.replace(b"\0", b""))
+        (folder / "words.txt").write_text("\n".join(longest[: 4 + length] for length in range(40)))
+        lines = (f"The {longest[: 4 + length]} is small.\n" for length in range(40))
+        (folder / "text.txt").write_text("".join(lines) * 3)
+        began = time.process_time()
+        for name, code in (("bytes.txt", 2), ("no-nulls.txt", 0)):
+            assert survives(folder, "scan", folder / name, "--phrases", *model, *chosen)[0] == code
+        listed = ("--words", folder / "words.txt", "--out", folder / "made")
+        given = ("teach", folder / "text.txt", *listed, *model, "--set", "keep_all=true")
+        assert survives(folder, *given)[0] == 0
+        assert time.process_time() - began < 60
 
 
 # Settings, data sets, results

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 import rarewords  # its names load torch when they are used, which takes seconds
+from rarewords._internal.cache import require_free
 from rarewords.cli import options
 from rarewords.embeddings import open_embeddings
 from rarewords.tokens import Placement
@@ -66,6 +67,7 @@ def inject(
 
         rarewords inject --embeddings words.safetensors --out taught
     """
+    require_free(out)
     from rarewords.injection.inject import inject_folder  # loads torch
 
     done = inject_folder(

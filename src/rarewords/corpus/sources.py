@@ -20,6 +20,7 @@ Compression = Literal["", "gz", "bz2", "xz", "zst"]
 SHARD_BYTES = 8 << 20
 TextSource = str | Path | Mapping[str, Any]  # a path, a text, or a record that holds one
 _LONGEST_PATH = 4096
+_HEAD, _FEW_NULLS = 8192, 8  # a text may hold a null byte by mistake, but any other file holds many
 _SMALL_SHARD, _SMALL_SHARDS = 1 << 20, 32  # a shorter text is cut finer, so that progress moves
 
 _FORMATS: dict[str, Format] = {
@@ -173,7 +174,7 @@ def _source(name: str, field: str) -> Source:
             problem = f"{name} is not a regular file; pipe it to standard input and give - instead"
             raise InputError(problem, code="unreadable")
         with path.open("rb") as stream:
-            head = stream.read(2)
+            head = stream.read(_HEAD)
     except FileNotFoundError:
         raise InputError(f"{name} does not exist; check the path", code="missing-file") from None
     except OSError as error:
@@ -182,7 +183,9 @@ def _source(name: str, field: str) -> Source:
     if form == "parquet" and compression:
         problem = f"{name} is a compressed Parquet file; unpack it, Parquet compresses itself"
         raise InputError(problem, code="format")
-    if not compression and form != "parquet" and head in (b"\xff\xfe", b"\xfe\xff"):
+    if not compression and form != "parquet" and head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         problem = f"{name} is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path.name}"
         raise InputError(problem, code="unreadable")
+    if not compression and form != "parquet" and head.count(b"\0") > _FEW_NULLS:
+        raise InputError(f"{name} is no text: it holds null bytes; give UTF-8 text", code="unreadable")
     return Source(os.path.abspath(name), form or "text", compression, field, state.st_size)  # noqa: PTH100

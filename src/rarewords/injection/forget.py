@@ -148,6 +148,13 @@ def affected(model: str | Path, texts: Iterable[tuple[K, str]]) -> Iterator[tupl
             "restore tokenizer.json and tokenizer_config.json, or teach the model again",
             code="word",
         )
+    beside = {token: word for word, token in words_with_rules(tokenizer).items()}
+    later = {
+        token: name
+        for name, token in tokenizer.get_added_vocab().items()
+        if token > min(words, default=token)
+    }
+    words = {token: beside.get(token, name) for token, name in later.items()} | words  # injected afterwards
     left = iter(texts)
     while batch := list(islice(left, _TEXTS_AT_ONCE)):
         encoded = tokenizer([text for _, text in batch], add_special_tokens=False, verbose=False)
