@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rarewords._internal.cache import digest_of
-from rarewords._internal.files import file_digest, whole_file
+from rarewords._internal.files import file_digest, require_file, whole_file
 from rarewords.errors import InputError
 
 Format = Literal["text", "jsonl", "csv", "tsv", "parquet"]
@@ -165,15 +165,10 @@ def _kind(path: Path) -> tuple[Format | None, Compression]:
 
 def _source(name: str, field: str) -> Source:
     path = Path(name)
+    require_file(path)
     try:
-        state = path.stat()
-        if not path.is_file():
-            problem = f"{name} is not a regular file; pipe it to standard input and give - instead"
-            raise InputError(problem, code="unreadable")
         with path.open("rb") as stream:
             head = stream.read(2)
-    except FileNotFoundError:
-        raise InputError(f"{name} does not exist; check the path", code="missing-file") from None
     except OSError as error:
         raise InputError(f"{name} cannot be read: {error.strerror}", code="unreadable") from None
     form, compression = _kind(path)
@@ -183,4 +178,4 @@ def _source(name: str, field: str) -> Source:
     if not compression and form != "parquet" and head in (b"\xff\xfe", b"\xfe\xff"):
         problem = f"{name} is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path.name}"
         raise InputError(problem, code="unreadable")
-    return Source(os.path.abspath(name), form or "text", compression, field, state.st_size)  # noqa: PTH100
+    return Source(os.path.abspath(name), form or "text", compression, field, path.stat().st_size)  # noqa: PTH100
