@@ -54,11 +54,9 @@ def documents(
 def _jsonl(stream: Iterator[bytes], source: Source, start: int, numbers: bool) -> Iterator[bytes]:
     for number, line in enumerate(_lines(stream), 1):
         # surrogateescape: bytes that are not UTF-8 pass through and are counted with those of plain text.
-        record = line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r\n")
-        if not record:
-            continue
         try:
-            yield _encode(_json_text(record, source.field, numbers))
+            if record := line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r\n"):
+                yield _encode(_json_text(record, source.field, numbers))
         except InputError as error:
             before = sum(block.count(b"\n") for block in _range(source.path, 0, start))
             raise InputError(f"{source.path}, line {before + number} {error}", code=error.code) from None

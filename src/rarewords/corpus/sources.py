@@ -102,21 +102,17 @@ def spool(texts: Iterable[TextSource], folder: Path, field: str = "text") -> lis
     strings, piped = folder / "texts.txt", folder / "standard-input.txt"
     with whole_file(strings) as temporary, temporary.open("w", encoding="utf-8", errors="replace") as stream:
         for text in texts:
-            if isinstance(text, Mapping):
-                found = text.get(field)
+            if text == "-":
+                files[piped] = None
+            elif isinstance(text, Path) or (isinstance(text, str) and _names_a_file(text)):
+                files[Path(text)] = None
+            else:
+                found = text.get(field) if isinstance(text, Mapping) else text
                 if not isinstance(found, str):
                     problem = f"a record has no text in the field {field!r}; choose the field"
                     raise InputError(problem, code="field")
-            elif text == "-":
-                files[piped] = None
-                continue
-            elif isinstance(text, Path) or _names_a_file(text):
-                files[Path(text)] = None
-                continue
-            else:
-                found = text
-            files[strings] = None
-            stream.write(f"{found}\n")
+                files[strings] = None
+                stream.write(f"{found}\n")
     if strings not in files:
         strings.unlink()  # an empty file would look like work worth keeping
     if piped in files:
