@@ -136,7 +136,7 @@ def test_a_corpus_of_an_earlier_format_is_refused(copy):
 def test_sentences_lie_in_batches_that_arrow_compresses(corpus):
     with pa.ipc.open_file(str(corpus.path / "sentences.arrow")) as file:
         batches = [file.get_batch(number)["text"].to_pylist() for number in range(file.num_record_batches)]
-    assert {len(batch) for batch in batches[:-1]} == {SENTENCES_PER_BATCH} == {256}
+    assert {len(batch) for batch in batches[:-1]} == {SENTENCES_PER_BATCH} == {128}
     texts = [text for batch in batches for text in batch]
     assert texts == corpus.sentences(np.arange(corpus.header.sentences))
     assert (corpus.path / "sentences.arrow").stat().st_size < sum(len(text.encode()) for text in texts) * 0.6

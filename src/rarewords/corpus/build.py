@@ -92,9 +92,8 @@ def _read(sources: dict[str, Source], settings: CorpusSettings, engine: Engine, 
             for place, _ in engine.map(_run_shard, [(shards[folder], settings, folder) for folder in left]):
                 bar.advance(shards[left[place]].bytes / 1e6)
         except InputError:  # of a damaged file nothing is kept
-            for folder in left:
-                if not (folder / "done.json").exists():
-                    shutil.rmtree(folder, ignore_errors=True)
+            for folder in (one for one in left if not (one / "done.json").exists()):
+                shutil.rmtree(folder, ignore_errors=True)
             raise
     return sorted(part for folder in shards for part in folder.glob("part-*"))
 

@@ -13,7 +13,7 @@ Array = npt.NDArray[Any]
 
 def write_batch(path: Path, **columns: Any) -> None:
     """Write columns as an Arrow file of one record batch."""
-    batch = pa.record_batch({name: pa.array(values) for name, values in columns.items()})
+    batch = pa.RecordBatch.from_pydict({name: pa.array(values) for name, values in columns.items()})
     with pa.ipc.new_file(str(path), batch.schema) as writer:
         writer.write_batch(batch)
 

@@ -2,14 +2,14 @@
 
 ``words.arrow`` has one row per word, ordered by hash; ``contexts.arrow`` one row per sampled context, those
 of a word together, ordered by the hash of the context; ``sentences.arrow`` one row per sentence, compressed
-256 at a time. The files are mapped into memory. ``corpus.json`` holds settings, totals, checksums of the files
+128 at a time. The files are mapped into memory. ``corpus.json`` holds settings, totals, checksums of the files
 and digests of the texts.
 """
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -29,7 +29,7 @@ from rarewords.errors import InputError
 # Goes up whenever the same text would be cut or hashed otherwise, and when the files change.
 FORMAT = "rarewords-corpus-3"
 FILES = ("words.arrow", "contexts.arrow", "sentences.arrow")
-SENTENCES_PER_BATCH = 256
+SENTENCES_PER_BATCH = 128
 _CONTEXTS_AT_ONCE = 20_000
 
 
@@ -144,9 +144,8 @@ class Corpus:
     def sentence_file(self) -> pa.RecordBatchFileReader:
         """Record batches of :data:`SENTENCES_PER_BATCH` rows: ``text``."""
         file = self._opened("sentences.arrow")
-        last = file.get_batch(file.num_record_batches - 1).num_rows if file.num_record_batches else 0
-        rows = max(0, file.num_record_batches - 1) * SENTENCES_PER_BATCH + last
-        self._require("sentences.arrow", rows == self.header.sentences)
+        batches = -(-self.header.sentences // SENTENCES_PER_BATCH)
+        self._require("sentences.arrow", file.num_record_batches == batches)
         return file
 
     def __len__(self) -> int:
@@ -215,7 +214,8 @@ class Corpus:
 
     def sentences(self, rows: Int) -> list[str]:
         """The text of sentences by row."""
-        batch = cache(lambda number: self.sentence_file.get_batch(number).column(0))
+        # Rows usually rise, so few batches at a time are needed.
+        batch = lru_cache(16)(lambda number: self.sentence_file.get_batch(number).column(0))
         places = (divmod(row, SENTENCES_PER_BATCH) for row in rows.tolist())
         return [batch(number)[line].as_py() for number, line in places]
 
@@ -235,7 +235,8 @@ class Corpus:
         if _checksum(path, path.stat().st_mtime_ns) != self.header.files[name].sha256:
             problem = f"{path} is damaged: its checksum differs; build the corpus again"
             raise InputError(problem, code="damaged")
-        file = pa.ipc.open_file(pa.memory_map(str(path)))
+        options = pa.ipc.IpcReadOptions(use_threads=False)  # which small batches would only wait for
+        file = pa.ipc.open_file(pa.memory_map(str(path)), options=options)
         self._require(name, json.loads(file.schema.metadata[b"settings"]) == self.settings.to_dict())
         return file
 

@@ -54,11 +54,9 @@ def documents(
 def _jsonl(stream: Iterator[bytes], source: Source, start: int, numbers: bool) -> Iterator[bytes]:
     for number, line in enumerate(_lines(stream), 1):
         # surrogateescape: bytes that are not UTF-8 pass through and are counted with those of plain text.
-        record = line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r\n")
-        if not record:
-            continue
         try:
-            yield _encode(_json_text(record, source.field, numbers))
+            if record := line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r\n"):
+                yield _encode(_json_text(record, source.field, numbers))
         except InputError as error:
             before = sum(block.count(b"\n") for block in _range(source.path, 0, start))
             raise InputError(f"{source.path}, line {before + number} {error}", code=error.code) from None
@@ -114,10 +112,8 @@ def _parquet(source: Source, numbers: bool) -> Iterator[bytes]:
         if not (is_text or (numbers and pa.types.is_integer(kind))):
             raise InputError(f"{source.path}: field {source.field!r} is not text but {kind}", code="field")
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[source.field], use_threads=False):
-            texts = batch.column(0).cast(pa.large_string())
-            texts.validate(full=True)  # that it is UTF-8
-            for value in texts.cast(pa.large_binary()).to_pylist():
-                yield (value or b"") + b"\n"
+            # What is not UTF-8 is an error of one of these calls.
+            yield from (_encode(text or "") for text in batch.column(0).cast(pa.large_string()).to_pylist())
 
 
 def _lines(stream: Iterator[bytes]) -> Iterator[bytes]:

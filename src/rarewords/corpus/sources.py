@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rarewords._internal.cache import digest_of
-from rarewords._internal.files import file_digest, whole_file
+from rarewords._internal.files import file_digest, require_file, whole_file
 from rarewords.errors import InputError
 
 Format = Literal["text", "jsonl", "csv", "tsv", "parquet"]
@@ -103,21 +103,17 @@ def spool(texts: Iterable[TextSource], folder: Path, field: str = "text") -> lis
     strings, piped = folder / "texts.txt", folder / "standard-input.txt"
     with whole_file(strings) as temporary, temporary.open("w", encoding="utf-8", errors="replace") as stream:
         for text in texts:
-            if isinstance(text, Mapping):
-                found = text.get(field)
+            if text == "-":
+                files[piped] = None
+            elif isinstance(text, Path) or (isinstance(text, str) and _names_a_file(text)):
+                files[Path(text)] = None
+            else:
+                found = text.get(field) if isinstance(text, Mapping) else text
                 if not isinstance(found, str):
                     problem = f"a record has no text in the field {field!r}; choose the field"
                     raise InputError(problem, code="field")
-            elif text == "-":
-                files[piped] = None
-                continue
-            elif isinstance(text, Path) or _names_a_file(text):
-                files[Path(text)] = None
-                continue
-            else:
-                found = text
-            files[strings] = None
-            stream.write(f"{found}\n")
+                files[strings] = None
+                stream.write(f"{found}\n")
     if strings not in files:
         strings.unlink()  # an empty file would look like work worth keeping
     if piped in files:
@@ -168,15 +164,10 @@ def _kind(path: Path) -> tuple[Format | None, Compression]:
 
 def _source(name: str, field: str) -> Source:
     path = Path(name)
+    require_file(path)
     try:
-        state = path.stat()
-        if not path.is_file():
-            problem = f"{name} is not a regular file; pipe it to standard input and give - instead"
-            raise InputError(problem, code="unreadable")
         with path.open("rb") as stream:
             head = stream.read(_HEAD)
-    except FileNotFoundError:
-        raise InputError(f"{name} does not exist; check the path", code="missing-file") from None
     except OSError as error:
         raise InputError(f"{name} cannot be read: {error.strerror}", code="unreadable") from None
     form, compression = _kind(path)
@@ -188,4 +179,4 @@ def _source(name: str, field: str) -> Source:
         raise InputError(problem, code="unreadable")
     if not compression and form != "parquet" and head.count(b"\0") > _FEW_NULLS:
         raise InputError(f"{name} is no text: it holds null bytes; give UTF-8 text", code="unreadable")
-    return Source(os.path.abspath(name), form or "text", compression, field, state.st_size)  # noqa: PTH100
+    return Source(os.path.abspath(name), form or "text", compression, field, path.stat().st_size)  # noqa: PTH100
