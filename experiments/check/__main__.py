@@ -173,6 +173,7 @@ def labelled(
         yield {
             "word": one.word,
             "band": band_of(entries[one.word][0].word.count),
+            "placement": placement,
             "contexts": one.contexts,
             "gain": round(one.check.gain, 4),
             "features": {name: round(value, 4) for name, value in asdict(one.check.features).items()},
@@ -232,7 +233,7 @@ def probabilities(weights: np.ndarray, lines: list[Line]) -> np.ndarray:
 
 def as_shipped(lines: list[Line]) -> np.ndarray:
     """By the weights of the package. *Shape:* (words,)"""
-    return np.array([Features(**line["features"]).probability for line in lines])
+    return np.array([Features(**line["features"]).probability(line.get("placement", "append")) for line in lines])
 
 
 def crossed(lines: list[Line]) -> np.ndarray:

@@ -58,12 +58,11 @@ class Features:
     sureness: float
     context_share: float
 
-    @property
-    def probability(self) -> float:
+    def probability(self, placement: Placement) -> float:
         """The probability that the embedding helps."""
-        most = _RULE["most_errors"]
+        most, rule = _RULE["most_errors"], _RULE[placement]
         values = {**asdict(self), "errors": max(-most, min(most, self.errors))}
-        total = _RULE["intercept"] + sum(_RULE["weights"][name] * value for name, value in values.items())
+        total = rule["intercept"] + sum(rule[name] * value for name, value in values.items())
         return 1 / (1 + math.exp(-total))
 
 
@@ -93,7 +92,7 @@ class CheckResult:
     @property
     def probability(self) -> float | None:
         """The probability that the embedding helps, if the rule decides."""
-        return None if self.features is None else round(self.features.probability, 4)
+        return None if self.features is None else round(self.features.probability(self.placement), 4)
 
     @property
     def gain(self) -> float:
@@ -203,7 +202,7 @@ class MaskedCheck:
         results = check_neighbours(self.lm, candidates, placement=self.placement)
         if self.listed:
             return [one and replace(one, threshold=-SURELY_WORSE * one.error) for one in results]
-        if self.placement == "replace" or not candidates:  # the rule was fitted for the other placement
+        if not candidates:
             return results
         words = [one.word for one in candidates]
         seen = self.mismatch(words, np.stack([one.embedding for one in candidates]))
