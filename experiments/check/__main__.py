@@ -233,7 +233,7 @@ def probabilities(weights: np.ndarray, lines: list[Line]) -> np.ndarray:
 
 def as_shipped(lines: list[Line]) -> np.ndarray:
     """By the weights of the package. *Shape:* (words,)"""
-    return np.array([Features(**line["features"]).probability(line.get("placement", "append")) for line in lines])
+    return np.array([Features(**line["features"]).probability for line in lines])
 
 
 def crossed(lines: list[Line]) -> np.ndarray:
