@@ -5,7 +5,7 @@
     python -m experiments.check cells LABELLED.jsonl ...
 
 ``collect`` takes keywords of WNLaMPro that the model splits and the corpus has (rare, medium and frequent in
-turn), learns each from at most 4, 8, 16 or 32 contexts, checks it as ``teach`` does, and asks WNLaMPro with its
+turn), learns each from at most 4, 8 or 16 contexts, checks it as ``teach`` does, and asks WNLaMPro with its
 subwords and with its embedding behind them. Each line has a word, its features, and the relation and the
 reciprocal ranks before and after of each of its entries. A word of both sets is left out.
 
@@ -34,14 +34,15 @@ from rarewords.teaching.candidates import check_for, learn_and_check
 from rarewords.teaching.check import _RULE as RULE
 from rarewords.teaching.check import Features
 from rarewords.teaching.holdout import hold_out
-from rarewords.teaching.learners import open_learner
+from rarewords.teaching.learners import learner_for
 from rarewords.teaching.report import WordReport
+from rarewords.tokens import Placement
 from rarewords.wnlampro.dataset import BANDS, Dataset, Entry, band_of
 from rarewords.wnlampro.probing import EvalSettings
 
 RESULTS = Path(__file__).parent / "results"
 RELATIONS = ("antonym", "hypernym", "cohyponym")
-CONTEXTS = (4, 8, 16, 32)
+CONTEXTS = (4, 8, 16)
 _AT_ONCE = 48
 _PENALTY = 3.0  # of the squared weights of features in units of their deviation
 _SAME = 1e-9
@@ -59,6 +60,7 @@ def collect(
     model: str = DEFAULT_MODEL,
     subset: Annotated[str, typer.Option(help="dev or test.")] = "dev",
     words: int = 600,
+    placement: Placement = "append",
 ) -> None:
     """Label words with their true change."""
     lm, opened = LanguageModel.from_pretrained(model), Corpus.open(corpus)
@@ -66,8 +68,8 @@ def collect(
     entries = keywords(lm, count, subset)
     done = {line["word"] for line in read(out)} if out.exists() else set()
     left = [word for word in in_turn(entries)[:words] if word not in done]
-    settings = TeachSettings(placement="append")
-    learner, _ = open_learner(lm, None, opened)
+    settings = TeachSettings(placement=placement)
+    learner, _ = learner_for(lm, lm, None, opened, placement)
     check = check_for(lm, lm, settings, listed=False)
     for start in range(0, len(left), _AT_ONCE):
         holdouts = []
@@ -78,7 +80,9 @@ def collect(
             reports, embeddings = learn_and_check(lm, learner, check, holdouts, Cache(Path(folder)))
         checked = [one for one in reports if one.check is not None]
         with out.open("a", encoding="utf-8") as stream:
-            stream.writelines(json.dumps(line) + "\n" for line in labelled(lm, checked, embeddings, entries))
+            stream.writelines(
+                json.dumps(line) + "\n" for line in labelled(lm, checked, embeddings, entries, placement)
+            )
         typer.echo(f"{start + len(holdouts)} of {len(left)} words")
 
 
@@ -150,12 +154,16 @@ def in_turn(entries: dict[str, list[Entry]]) -> list[str]:
 
 
 def labelled(
-    lm: LanguageModel, checked: list[WordReport], embeddings: WordEmbeddings, entries: dict[str, list[Entry]]
+    lm: LanguageModel,
+    checked: list[WordReport],
+    embeddings: WordEmbeddings,
+    entries: dict[str, list[Entry]],
+    placement: Placement,
 ) -> Iterator[Line]:
     """A line for each word."""
     words = [one.word for one in checked]
     data = Dataset(tuple(entry for word in words for entry in entries[word]))
-    how = EvalSettings(method="embeddings", placement="append")
+    how = EvalSettings(method="embeddings", placement=placement)
     old = wnlampro.evaluate(lm, data)
     new = wnlampro.evaluate(lm, data, how, embeddings=embeddings.subset(words))
     for one in checked:
@@ -165,6 +173,7 @@ def labelled(
         yield {
             "word": one.word,
             "band": band_of(entries[one.word][0].word.count),
+            "placement": placement,
             "contexts": one.contexts,
             "gain": round(one.check.gain, 4),
             "features": {name: round(value, 4) for name, value in asdict(one.check.features).items()},

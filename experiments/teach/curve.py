@@ -36,7 +36,7 @@ from rarewords.teaching import check as check_module
 from rarewords.teaching import holdout
 from rarewords.teaching.candidates import check_for, learn_and_check
 from rarewords.teaching.holdout import hold_out
-from rarewords.teaching.learners import open_learner
+from rarewords.teaching.learners import learner_for, open_learner
 from rarewords.tokens import Placement
 from rarewords.wnlampro.dataset import Dataset
 from rarewords.wnlampro.probing import EvalSettings
@@ -125,7 +125,7 @@ def check(
     lm, opened = LanguageModel.from_pretrained(model), Corpus.open(corpus)
     results = Results(None, "teach curve check", lm, corpus=opened.key, placement=placement)
     results.out = RESULTS / f"curve-check-{placement}-{results.model}.json"
-    learner, _ = open_learner(lm, None, opened)
+    learner, _ = learner_for(lm, lm, None, opened, placement)
     settings = TeachSettings(placement=placement)
     judge = check_for(lm, lm, settings, listed=False)
     entries = [entry for entry in wnlampro.load().select(subset="dev") if entry.relation != "corruption"]

@@ -9,7 +9,7 @@ import torch
 
 from rarewords import InputError, LanguageModel, Query, WordEmbeddings, WordLearner
 from rarewords._internal.cache import Cache
-from rarewords.learner.evidence import ridge
+from rarewords.learner.evidence import Evidence, ridge
 from rarewords.learner.settings import LearnerSettings
 from rarewords.learner.spelling import Spelling
 from rarewords.ota.approximate import fuse, one_token_approximation
@@ -262,3 +262,11 @@ def test_what_subwords_and_embedding_do_together_is_fused(lm, quick):
     made = quick.known.directions(torch.from_numpy(np.stack([one.embedding for one in given])))
     assert torch.allclose(made, quick.known.directions(torch.from_numpy(expected)), atol=1e-4)
     assert not torch.allclose(made[0], made[1], atol=1e-3)
+
+
+def test_what_was_read_before_is_not_read_again(lm, quick, monkeypatch):
+    (first,) = quick.learn_each([Evidence("blimpet", FRUIT)])
+    readings = dict(zip(FRUIT, first.readings, strict=True))
+    monkeypatch.setattr(lm, "logits_at", lambda *_: pytest.fail("read again"))
+    (again,) = quick.learn_each([Evidence("blimpet", FRUIT, readings=readings)])
+    assert np.array_equal(again.embedding, first.embedding)

@@ -61,11 +61,11 @@ def test_a_part_that_was_interrupted_is_the_only_one_made_again(run, tmp_path, m
     whole, _ = run(tmp_path / "whole")
     learn, calls = candidates._learn, []
 
-    def stop(lm, learner, part):
+    def stop(lm, learner, part, readings):
         calls.append(part[0].word)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return learn(lm, learner, part)
+        return learn(lm, learner, part, readings)
 
     monkeypatch.setattr(candidates, "_learn", stop)
     with pytest.raises(KeyboardInterrupt):

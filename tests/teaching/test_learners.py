@@ -70,3 +70,9 @@ def test_a_model_of_another_kind_is_taught_through_the_reader_model(lm):
     assert learner.lm is lm
     learner, name = learner_for(target, lm, "am")
     assert (type(learner.learner), name) == (AttentiveMimicking, "am")
+
+
+def test_where_an_embedding_stands_alone_words_are_shown(lm):
+    appended, replaced = (learner_for(lm, lm, None, None, one)[0].settings for one in ("append", "replace"))
+    assert (appended.reading, replaced.reading) == ("both", "shown")
+    assert appended.length == replaced.length == 32

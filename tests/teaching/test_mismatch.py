@@ -28,7 +28,7 @@ def corpus(tmp_path_factory):
 def searched(lm, corpus, folder, *, top=1000, keep_all=False):
     frequent = {word: count for word, count in count_words(corpus).items() if count >= 4}
     missing = missing_words(frequent, lm.tokens)
-    found, _ = search(
+    found, readings = search(
         without_clutter(corpus, missing, lm.tokens, "append", frozenset()),
         top,
         corpus=corpus,
@@ -37,6 +37,7 @@ def searched(lm, corpus, folder, *, top=1000, keep_all=False):
         keep_all=keep_all,
         cache=Cache(folder),
     )
+    assert list(readings) == chosen(found)
     return found
 
 

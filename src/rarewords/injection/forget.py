@@ -20,6 +20,7 @@ from rarewords.injection.card import model_card
 from rarewords.injection.inject import inject, require_output, save_folder
 from rarewords.injection.taught import forget_everything, taught_tokens, unsaid_tokens
 from rarewords.injection.vocabulary import (
+    added_words,
     appended_tokens,
     entries_of,
     has_rules,
@@ -136,10 +137,8 @@ def affected(model: str | Path, texts: Iterable[tuple[K, str]]) -> Iterator[tupl
     if not report:
         raise InputError(f"{model} has no {REPORT}; give a folder made by rarewords teach", code="word")
     known, tokenizer = _reported(report), load_tokenizer(model)
-    forms = {form: one.word for one in known.values() for form in (one.word, *one.forms)}
-    found = entries_of(tokenizer, forms)
-    words = {token: forms[form] for form, ids in found.items() for token in ids}
-    missing = known.keys() - set(words.values())
+    found = entries_of(tokenizer, known)
+    missing = known.keys() - found.keys()
     if not has_rules(tokenizer):
         missing |= ruled_words(tokenizer)
     if missing:
@@ -148,13 +147,11 @@ def affected(model: str | Path, texts: Iterable[tuple[K, str]]) -> Iterator[tupl
             "restore tokenizer.json and tokenizer_config.json, or teach the model again",
             code="word",
         )
-    beside = {token: word for word, token in words_with_rules(tokenizer).items()}
-    later = {
-        token: name
-        for name, token in tokenizer.get_added_vocab().items()
-        if token > min(words, default=token)
-    }
-    words = {token: beside.get(token, name) for token, name in later.items()} | words  # injected afterwards
+    if not found:
+        return
+    added = added_words(tokenizer, min(ids[0] for ids in found.values()))  # their forms, and what came later
+    owners = _owners(added, tokenizer, known)
+    words = {token: owners[form] for form, ids in added.items() for token in ids}
     left = iter(texts)
     while batch := list(islice(left, _TEXTS_AT_ONCE)):
         encoded = tokenizer([text for _, text in batch], add_special_tokens=False, verbose=False)

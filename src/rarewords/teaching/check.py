@@ -34,7 +34,7 @@ from rarewords.tokens import WORD_SLOT, Placement
 # Letters that are a word by themselves, not part of a hyphenation, a contraction or a number.
 _NEIGHBOUR = re.compile(r"(?<![\w'’-])[^\W\d_]{3,}(?![\w'’-])")
 # Text further away says little about the word and costs time.
-_CHARACTERS_AROUND = 160
+_CHARACTERS_AROUND = 80
 NEIGHBOURS = 3  # of the word, masked in each held-out context
 _ROOM = 16  # tokens for what is put into a text: special tokens, the mask, a slash and an embedding
 _RULE = tomllib.loads((files("rarewords") / "assets" / "check.toml").read_text("utf-8"))
@@ -203,7 +203,7 @@ class MaskedCheck:
         results = check_neighbours(self.lm, candidates, placement=self.placement)
         if self.listed:
             return [one and replace(one, threshold=-SURELY_WORSE * one.error) for one in results]
-        if self.placement == "replace" or not candidates:  # the rule was fitted for the other placement
+        if not candidates:
             return results
         words = [one.word for one in candidates]
         seen = self.mismatch(words, np.stack([one.embedding for one in candidates]))
@@ -283,29 +283,29 @@ def check_neighbours(
 ) -> list[CheckResult | None]:
     """Check the embeddings of each word; None if there is no neighbour to mask in its held-out contexts."""
     before, after, tokens, owners = [], [], [], []
-    contexts = np.zeros(len(candidates), np.int64)
     for number, candidate in enumerate(candidates):
         for fold, embedding in zip(candidate.holdout.folds, candidate.fold_embeddings, strict=True):
             for span in fold.held_out:
-                if not (found := mask_neighbours(lm, span)):
-                    continue
-                contexts[number] += 1
-                owners += [number] * len(found)
-                tokens.append([token for _, token in found])
-                before.append([Query(pattern, candidate.word) for pattern, _ in found])
-                after.append([Query(pattern, candidate.word, embedding, placement) for pattern, _ in found])
+                if found := mask_neighbours(lm, span):
+                    owners.append(number)
+                    tokens.append([token for _, token in found])
+                    before.append([Query(pattern, candidate.word) for pattern, _ in found])
+                    taught = candidate.word, embedding, placement
+                    after.append([Query(pattern, *taught) for pattern, _ in found])
     # All at once: rows of the same length are computed together.
     scores = _score_neighbours(lm, [*before, *after], [*tokens, *tokens])
-    subwords, embeddings = scores.reshape(2, -1)
     results: list[CheckResult | None] = [None] * len(candidates)
-    owner = np.array(owners)
     for number in sorted(set(owners)):
-        own = owner == number
-        changes = embeddings[own] - subwords[own]
+        own = scores.reshape(2, len(owners), NEIGHBOURS)[:, np.array(owners) == number]
+        used = ~np.isnan(own[0])
+        subwords, embeddings = own[:, used]
+        if not len(subwords):
+            continue
+        changes = embeddings - subwords
         # One more neighbour, a nat off the mean, keeps the error of a few that agree from being zero.
         error = round(float(np.sqrt((changes.var() * len(changes) + 1) / len(changes) ** 2)), 6)
-        old, new = (round(float(scores[own].mean()), 6) for scores in (subwords, embeddings))
-        counts = int(contexts[number]), len(changes)
+        old, new = (round(float(one.mean()), 6) for one in (subwords, embeddings))
+        counts = int(used.any(axis=1).sum()), len(changes)
         results[number] = CheckResult(*counts, old, new, error, threshold=0.0, placement=placement)
     return results
 
@@ -313,30 +313,32 @@ def check_neighbours(
 def _score_neighbours(
     lm: LanguageModel, contexts: Sequence[Sequence[Query]], tokens: Sequence[Sequence[int]]
 ) -> np.ndarray:
-    """The log-probability of each true neighbour; all neighbours of a context are masked in one row.
+    """The log-probability of each true neighbour, all of a context masked in one row; NaN for none.
 
     :param contexts: the queries of each context, which differ in their blank; ``tokens``: what filled it.
+    :return: *Shape:* (contexts, neighbours)
     """
     mask, made = lm.tokenizer.mask_token_id, iter(input_rows(lm, [one for own in contexts for one in own]))
-    rows, places, wanted = list[InputRow](), [], []
-    for queries, own in zip(contexts, tokens, strict=True):
-        # The rows of one context are of one length: a neighbour is one token, as the mask is.
+    rows: list[InputRow] = []
+    places, wanted = np.zeros((2, len(contexts), NEIGHBOURS), np.int64)
+    used = np.zeros((len(contexts), NEIGHBOURS), bool)
+    for row, (queries, own) in enumerate(zip(contexts, tokens, strict=True)):
         alone = [next(made) for _ in queries]
         blanks = [list(one.ids).index(mask) for one in alone]
         ids = np.array(alone[0].ids)
-        ids[blanks] = mask
+        for at, (blank, token) in enumerate(zip(blanks, own, strict=True)):
+            # Behind a bracket a neighbour may be other tokens than in running text; it is left as it is.
+            if at == 0 or (blank < len(ids) and ids[blank] == token):
+                ids[blank] = mask
+                places[row, at], wanted[row, at], used[row, at] = blank, token, True
         rows.append(replace(alone[0], ids=ids))
-        places.append([*blanks, *[blanks[0]] * (NEIGHBOURS - len(blanks))])
-        wanted.append([*own, *[own[0]] * (NEIGHBOURS - len(own))])
-    found = np.zeros((len(rows), NEIGHBOURS), np.float32)
+    found = np.full(used.shape, np.nan, np.float32)
 
     def scored(batch: list[int], inputs: Tensor) -> Tensor:
-        at, true = (torch.tensor([one[row] for row in batch], device=lm.device) for one in (places, wanted))
+        at, true = (torch.from_numpy(one[batch]).to(lm.device) for one in (places, wanted))
         return lm.logits_at(inputs, at).float().log_softmax(-1).gather(2, true[..., None])[..., 0]
 
-    for batch, scores in lm.in_batches(
-        rows, scored, _TOKENS_ON_CPU if lm.device.type == "cpu" else _TOKENS_ON_GPU
-    ):
+    budget = _TOKENS_ON_CPU if lm.device.type == "cpu" else _TOKENS_ON_GPU
+    for batch, scores in lm.in_batches(rows, scored, budget):
         found[batch] = scores.cpu().numpy()
-    kept = np.arange(NEIGHBOURS) < np.array([len(own) for own in tokens])[:, None]
-    return found[kept]
+    return np.where(used, found, np.nan)

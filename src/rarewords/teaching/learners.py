@@ -19,6 +19,7 @@ from rarewords.learner.transfer import TransferLearner
 from rarewords.lm import LanguageModel
 from rarewords.mimic.attentive import AttentiveMimicking
 from rarewords.models import cache_folder
+from rarewords.tokens import Placement
 from rarewords.wnlampro.dataset import load
 
 # Two minutes for a model of 12 layers of 768 on two cores.
@@ -33,6 +34,7 @@ def learner_for(
     reader: LanguageModel,
     learner: Learner | str | Path | None,
     corpus: Corpus | None = None,
+    placement: Placement = "append",
 ) -> tuple[Learner, str]:
     """A learner for a model of any kind, and its name for the report.
 
@@ -40,12 +42,13 @@ def learner_for(
     :param learner: a learner, a folder of either kind, ``am`` for the attentive mimicking model that ships,
         or None for the best learner there is.
     """
-    if lm.kind == "masked":
-        return open_learner(lm, learner, corpus)
     if learner is not None:
         opened, name = open_learner(reader, learner)
-        return TransferLearner.fit(opened, lm), name
+        return opened if lm.kind == "masked" else TransferLearner.fit(opened, lm), name
     default, name = _default_learner(reader, corpus)
+    if lm.kind == "masked":
+        # An embedding that stands alone does better without what the masked place says (experiments/teach).
+        return default.with_settings(reading="shown") if placement == "replace" else default, name
     return TransferLearner.fit(default.with_settings(reading="masked"), lm), name
 
 

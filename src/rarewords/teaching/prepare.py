@@ -112,11 +112,11 @@ def prepare(request: Request, cache: Cache) -> Prepared:
             reader = LanguageModel.from_pretrained(request.reader_model, device=request.device)
             reader.require("masked")
         # A mistake in it shows before the text is read.
-        opened = None if request.learner is None else learner_for(lm, reader, request.learner)
+        opened = learner_for(lm, reader, request.learner) if request.learner is not None else None
     with cache.timed("corpus"):
         corpus = open_corpus(texts, lm, settings, listed, request, cache)
     with cache.timed("learner"):
-        learner, learner_name = opened or learner_for(lm, reader, None, corpus)
+        learner, learner_name = opened or learner_for(lm, reader, None, corpus, placement)
     check = check_for(lm, reader, placement, settings, listed is not None)
     with cache.timed("looking"):
         if listed is None:

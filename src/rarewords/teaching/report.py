@@ -16,6 +16,7 @@ from rarewords.errors import InputError
 from rarewords.injection.card import KINDS, model_card
 from rarewords.injection.inject import save_folder
 from rarewords.injection.taught import taught_tokens
+from rarewords.learner.arithmetic import reading_type
 from rarewords.lm import LanguageModel
 from rarewords.model_folder import REPORT, is_sentence_transformer
 from rarewords.models import shown_name
@@ -178,6 +179,7 @@ class TeachResult:
             "model": self.base,
             "kind": self.language_model.kind,
             "learner": self.learner,
+            "read_in": str(reading_type(self.language_model.device)).removeprefix("torch."),
             "settings": asdict(self.settings),
             "held_out": {"before": before, "after": after},
             "verdicts": self.verdicts,
