@@ -1,12 +1,9 @@
 """One wrapper over any Hugging Face language model: masked LM, encoder or causal LM.
 
-The only file that knows architectures differ: where the prediction head is, what the input embeddings are,
-how a sequence becomes hidden states. Through ``inputs_embeds`` a word may be its subwords or a free
-embedding.
+It answers queries and takes new words; :mod:`.network` computes.
 """
 
 import copy
-import hashlib
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -15,9 +12,8 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from rarewords._internal.engine import batches_by_length, in_threads
 from rarewords._internal.progress import progress
 from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
@@ -34,24 +30,15 @@ from rarewords.models import (
     model_folder,
     shown_name,
 )
-from rarewords.queries import Answers, InputRow, Query, input_rows
+from rarewords.network import Network
+from rarewords.queries import Answers, Query, input_rows
 from rarewords.tokens import BLANK, Placement, Tokens
 
 R = TypeVar("R")
 _TOKENS_ON_CPU, _TOKENS_ON_GPU = 2048, 65536  # per batch of queries
-# The modules between the last hidden state and the logits. The first row whose names the model has is used; a
-# model with none of them computes logits at every position, which is slower but gives the same numbers.
-_HEADS = (
-    ("cls",),
-    ("lm_head",),
-    ("predictions",),
-    ("generator_predictions", "generator_lm_head"),
-    ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector"),
-    ("head", "decoder"),
-)
 
 
-class LanguageModel:
+class LanguageModel(Network):
     """A Hugging Face model and its tokenizer: a masked LM, an encoder or a causal LM.
 
     >>> lm = LanguageModel.from_pretrained()  # the bundled masked LM
@@ -73,9 +60,7 @@ class LanguageModel:
         folder: Path | None = None,
         report: Mapping[str, Any] | None = None,
     ) -> None:
-        self.model = model.eval()
-        for parameter in self.model.parameters():
-            parameter.requires_grad_(False)
+        super().__init__(model)
         self.tokens = Tokens(tokenizer)
         self.tokenizer = tokenizer
         self.name, self.folder, self.report = name, folder, dict(report or {})
@@ -130,70 +115,9 @@ class LanguageModel:
             )
 
     @property
-    def _embedding(self) -> nn.Embedding:
-        embedding: nn.Embedding = self.model.get_input_embeddings()
-        return embedding
-
-    @property
-    def device(self) -> torch.device:
-        """The device the model computes on."""
-        return self._embedding.weight.device
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The number type it computes in."""
-        return self._embedding.weight.dtype
-
-    @property
-    def dim(self) -> int:
-        """The size of an input embedding; in some architectures less than a hidden state's."""
-        return int(self._embedding.weight.shape[1])
-
-    @property
-    def hidden(self) -> int:
-        """The size of a hidden state."""
-        return int(getattr(self.model.config, "hidden_size", self.dim))
-
-    @property
-    def layers(self) -> int:
-        """The number of layers, not counting the embedding output."""
-        return int(self.model.config.num_hidden_layers)
-
-    @property
-    def max_length(self) -> int:
-        """The longest sequence the model takes, special tokens included."""
-        positions = int(getattr(self.model.config, "max_position_embeddings", 512))
-        # RoBERTa and its kin number positions from the padding id + 1 on, so that many are lost.
-        table = getattr(getattr(self.model.base_model, "embeddings", None), "position_embeddings", None)
-        padding = getattr(table, "padding_idx", None)
-        return positions - (padding + 1 if padding is not None else 0)
-
-    @property
     def lower_case(self) -> bool:
         """Whether the model's tokenizer lower-cases."""
         return self.tokens.lower_case
-
-    @property
-    def embeddings(self) -> Tensor:
-        """The input embeddings of the whole vocabulary, detached. *Shape:* (vocabulary, dim)"""
-        return self._embedding.weight.detach()
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits that differ between models whose embeddings cannot be mixed.
-
-        They depend on the weights alone: names of parameters and settings change with the version of
-        transformers, and a model must keep its fingerprint on another machine.
-        """
-        samples = set()
-        for name, parameter in self.model.named_parameters():
-            if name.startswith("pooler."):  # of no use here, and random if the model was saved without one
-                continue
-            sample = parameter if parameter is self._embedding.weight else parameter.flatten()[:64]
-            numbers = sample.detach().float().cpu().numpy().tobytes()
-            samples.add(hashlib.sha256(str(tuple(parameter.shape)).encode() + numbers).hexdigest())
-        kind = f"{self.model.config.model_type} {self.layers}"
-        return hashlib.sha256("\n".join([kind, *sorted(samples)]).encode()).hexdigest()[:16]
 
     def subwords(self, word: str) -> list[int]:
         """The ids of a word's subwords in running text."""
@@ -203,77 +127,6 @@ class LanguageModel:
     def whole_words(self) -> dict[str, int]:
         """Vocabulary entries that are words by themselves, with their ids."""
         return self.tokens.whole_words
-
-    def embed(self, ids: Tensor, slots: Tensor | None = None, embeddings: Tensor | None = None) -> Tensor:
-        """Input embeddings of token ids, with free embeddings at some positions. Gradients flow to
-        ``embeddings``.
-
-        :param ids: *Shape:* (batch, length)
-        :param slots: the position of each row's free embedding. *Shape:* (batch,)
-        :param embeddings: *Shape:* (batch, dim)
-        :return: *Shape:* (batch, length, dim)
-        """
-        embedded = nn.functional.embedding(ids, self._embedding.weight)
-        if slots is None or embeddings is None:
-            return embedded
-        places = torch.arange(ids.shape[1], device=ids.device)[None, :, None] == slots[:, None, None]
-        return torch.where(places, embeddings[:, None, :].to(embedded.dtype), embedded)
-
-    def hidden_states(self, inputs: Tensor) -> tuple[Tensor, ...]:
-        """Hidden states of all layers, the embedding output first.
-
-        :param inputs: input embeddings, as :meth:`embed` gives them; nothing is padded.
-            *Shape:* (batch, length, dim)
-        :return: ``layers + 1`` tensors. *Shape:* (batch, length, hidden)
-        """
-        return tuple(self.model.base_model(**_unpadded(inputs), output_hidden_states=True).hidden_states)
-
-    def last_hidden_state(self, inputs: Tensor) -> Tensor:
-        """The output of the last layer alone. *Shape:* (batch, length, hidden)"""
-        return self.model.base_model(**_unpadded(inputs)).last_hidden_state  # type: ignore[no-any-return]
-
-    def logits_at(self, inputs: Tensor, places: Tensor) -> Tensor:
-        """Logits over the vocabulary at one position of each row, or at several.
-
-        :param inputs: *Shape:* (batch, length, dim)
-        :param places: *Shape:* (batch,) or (batch, places)
-        :return: *Shape:* (batch, vocabulary) or (batch, places, vocabulary)
-        """
-        rows = torch.arange(len(places), device=places.device)
-        rows = rows if places.dim() == 1 else rows[:, None]
-        modules = next((names for names in _HEADS if all(hasattr(self.model, name) for name in names)), None)
-        if modules is None:
-            return self.model(**_unpadded(inputs)).logits[rows, places]  # type: ignore[no-any-return]
-        hidden = self.last_hidden_state(inputs)[rows, places]
-        for name in modules:
-            hidden = getattr(self.model, name)(hidden)
-        return hidden
-
-    def in_batches(
-        self, rows: Sequence[InputRow], compute: Callable[[list[int], Tensor], R], tokens: int
-    ) -> Iterator[tuple[list[int], R]]:
-        """Batches of rows of one length, so that nothing is padded, and what ``compute`` makes of each.
-
-        :param compute: gets the numbers of some rows and their input embeddings. *Shape:* (batch, length,
-            dim)
-        :param tokens: at most this many per batch.
-        """
-
-        @torch.no_grad()
-        def computed(batch: list[int]) -> tuple[list[int], R]:
-            own = [rows[number] for number in batch]
-            ids = torch.from_numpy(np.array([one.ids for one in own], np.int64)).to(self.device)
-            slots = torch.tensor(
-                [-1 if one.embedding is None else one.slot for one in own], device=self.device
-            )
-            none = torch.zeros(self.dim)
-            embeddings = torch.stack(
-                [none if one.embedding is None else _tensor(one.embedding) for one in own]
-            )
-            return batch, compute(batch, self.embed(ids, slots, embeddings.to(self.device)))
-
-        batches = batches_by_length([len(one.ids) for one in rows], tokens)
-        return in_threads(computed, batches, self.device.type)
 
     def fill_mask(self, text: str, *, top_k: int = 5) -> list[dict[str, Any]]:
         """The most probable words for the mask in a text, like the ``fill-mask`` pipeline of Transformers.
@@ -390,15 +243,3 @@ def _loaded(name: str, device: str, dtype: torch.dtype) -> LanguageModel:
     lm = LanguageModel.from_pretrained(name, device=device)
     lm.model.to(dtype)
     return lm
-
-
-def _unpadded(inputs: Tensor) -> dict[str, Tensor]:
-    mask = torch.ones(inputs.shape[:2], dtype=torch.long, device=inputs.device)
-    return {"inputs_embeds": inputs, "attention_mask": mask}
-
-
-def _tensor(embedding: np.ndarray | Tensor) -> Tensor:
-    # torch warns of embeddings that are read-only, as those that Ray sends, hence the copy.
-    return (
-        (torch.tensor(embedding) if isinstance(embedding, np.ndarray) else embedding.detach()).float().cpu()
-    )

@@ -7,40 +7,22 @@ The entries of ``kumquat`` depend on the tokenizer:
 
 Some words cannot be told from other text by the vocabulary alone: a WordPiece word that begins unrelated
 words (``cur``, ``curacao``), phrases and codes, every word of Unigram, and every word with the placement
-``append``. Rules mark them, as replacements behind the tokenizer's own normalizer that every runtime reads
-the same::
-
-    cur       ¦cur       ᐸcur                       the whole word gets a mark: ᐸcur is the entry
-    e-mailx   ¦e-mailx   ¦e𗀭mailx   ᐸe𗀭mailx       a letter stands for each sign in it
-    kumquat   ¦kumquat   ¦kumquat / ᐸkumquatᐳ   kumquat / ᐸkumquatᐳ     (append)
-
-The marks in entries are letters, so no pre-tokenizer cuts them off, of scripts that never stand beside others:
-Canadian syllabics, and Tangut ideographs (U+17000 plus the code of the sign). ``¦`` is a noncharacter.
+``append``. :mod:`.rules` mark them.
 """
 
 import json
-import re
-import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from tokenizers import AddedToken, Tokenizer, normalizers
 from transformers import PreTrainedTokenizerFast
 
+from rarewords.injection.rules import BEGIN, CLOSE, OPEN, RULED, as_letter, form_of, rules
 from rarewords.tokens import Placement
 
-_OPEN, _CLOSE = "ᐸ", "ᐳ"
-_BEGIN, _JOINED = "\ufdd0", "\ufdd1"  # while rules run: where a word begins, and inside a phrase
-_SPACE = r"[\s▁]"
-# What belongs to a word: neither space nor punctuation, as BERT's pre-tokenizer sees them.
-_SIGNS = "$+<=>^`|~▁"
-_LETTER = rf"[^\s\p{{P}}{_SIGNS}]"
-_TANGUT, _TANGUT_SIZE = 0x17000, 0x17F8
-_RULED = re.compile(f"{_OPEN}[^\u1400-\u167f]")  # no word of a language that is written so
 _SPLIT = {
     "type": "Split",
-    "pattern": {"Regex": rf" ?{_OPEN}\p{{L}}+"},
+    "pattern": {"Regex": rf" ?{OPEN}\p{{L}}+"},
     "behavior": "Isolated",
     "invert": False,
 }
@@ -96,19 +78,19 @@ def added_words(tokenizer: Any, first: int) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     new = sorted((token, name) for name, token in tokenizer.get_vocab().items() if token >= first)
     for token, name in new:
-        found.setdefault(_form(_text(tokenizer.backend_tokenizer, token, name)), []).append(token)
+        found.setdefault(form_of(_text(tokenizer.backend_tokenizer, token, name)), []).append(token)
     return found
 
 
 def appended_tokens(tokenizer: Any) -> set[int]:
     """The tokens that stand behind the subwords of their word."""
     ruled = _ruled(tokenizer.backend_tokenizer, tokenizer.get_vocab())
-    return {token for name, token in ruled.items() if name.endswith(_CLOSE)}
+    return {token for name, token in ruled.items() if name.endswith(CLOSE)}
 
 
 def ruled_words(tokenizer: Any) -> set[str]:
     """The words that need rules to be found."""
-    return set(map(_form, _ruled(tokenizer.backend_tokenizer, tokenizer.get_vocab())))
+    return set(map(form_of, _ruled(tokenizer.backend_tokenizer, tokenizer.get_vocab())))
 
 
 def has_rules(tokenizer: Any) -> bool:
@@ -158,8 +140,8 @@ def _first_rule(normalizer: Any) -> int | None:
     if not isinstance(normalizer, normalizers.Sequence):
         return None
     members = json.loads(normalizer.__getstate__())["normalizers"]
-    rules = (place for place, one in enumerate(members) if _BEGIN in json.dumps(one, ensure_ascii=False))
-    return next(rules, None)
+    found = (place for place, one in enumerate(members) if BEGIN in json.dumps(one, ensure_ascii=False))
+    return next(found, None)
 
 
 def normalized(normalizer: Any, word: str) -> str:
@@ -177,7 +159,7 @@ def _entries(backend: Any, form: str, placement: Placement, whole: bool) -> tupl
     entries = [] if by_rule else _pretokens(backend, form)
     if entries or not form:
         return "", entries
-    name = _OPEN + "".join(map(_as_letter, form)) + (_CLOSE if placement == "append" else "")
+    name = OPEN + "".join(map(as_letter, form)) + (CLOSE if placement == "append" else "")
     return name, list(dict.fromkeys([*_pretokens(backend, name), *([name] if kind == "Unigram" else [])]))
 
 
@@ -232,36 +214,15 @@ def _ruled(backend: Any, vocabulary: Mapping[str, int]) -> dict[str, int]:
     """The entries that need rules and their tokens, in the order they were added."""
     if backend.pre_tokenizer is None:
         return {}
-    starts = (*_pretokens(backend, _OPEN), _OPEN)
+    starts = (*_pretokens(backend, OPEN), OPEN)
     found = sorted((token, name) for name, token in vocabulary.items() if name.startswith(starts))
     texts = [(_text(backend, token, name), token) for token, name in found]
-    return {text: token for text, token in texts if _RULED.match(text)}
+    return {text: token for text, token in texts if RULED.match(text)}
 
 
 def _text(backend: Any, token: int, name: str) -> str:
     """A token as it stands in text."""
     return backend.decode([token], skip_special_tokens=False).strip(" ▁") or name
-
-
-def _as_letter(sign: str) -> str:
-    """A letter that stands for a character that is none; the character itself if it is one.
-
-    >>> _as_letter("-") == chr(0x17000 + ord("-"))
-    True
-    """
-    if sign.isalpha() or ord(sign) >= _TANGUT_SIZE:
-        return sign
-    return chr(_TANGUT + ord(sign))
-
-
-def _form(name: str) -> str:
-    """The word that an entry is for: ``ᐸe𗀭mailxᐳ -> e-mailx``."""
-    if not _RULED.match(name):
-        return name
-    letters = name.removeprefix(_OPEN).removesuffix(_CLOSE)
-    return "".join(
-        chr(ord(one) - _TANGUT) if 0 <= ord(one) - _TANGUT < _TANGUT_SIZE else one for one in letters
-    )
 
 
 def _set_rules(stored: dict[str, Any], own: Any, names: Collection[str], *, isolate: bool = False) -> None:
@@ -278,99 +239,12 @@ def _set_rules(stored: dict[str, Any], own: Any, names: Collection[str], *, isol
     members = [] if own is None else [json.loads(own.__getstate__())]
     if members and members[0]["type"] == "Sequence":
         members = members[0]["normalizers"]
-    rules = [
+    steps = [
         {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
-        for pattern, content in _rules(names)
+        for pattern, content in rules(names)
     ]
-    every = [*members, *rules]
-    one = own is not None and not rules and not isinstance(own, normalizers.Sequence)
+    every = [*members, *steps]
+    one = own is not None and not steps and not isinstance(own, normalizers.Sequence)
     stored["normalizer"] = (
         (members[0] if one else {"type": "Sequence", "normalizers": every}) if every else None
     )
-
-
-def _rules(names: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Patterns and what replaces them, the longest word first.
-
-    >>> for pattern, content in _rules(["ᐸkumquatᐳ", "ᐸcur"]):
-    ...     print(pattern.replace(_LETTER, "W").replace(_BEGIN, "¦").replace(_JOINED, "·"), "->", content)
-    (?<!W)c(?=(?:ur)(?!W)) -> ¦c
-    (?<!W)k(?=(?:umquat)(?!W)) -> ¦k
-    (?<=¦kumqua)t(?!W) -> t / ᐸkumquatᐳ
-    ¦(?=(?:cur)(?!W)) -> ᐸ
-    [¦·] ->
-    """
-    if not names:
-        return
-    starts: dict[str, list[str]] = {}
-    for form in map(_form, names):
-        starts.setdefault(form[0], []).append(form[1:])
-    for start, rests in sorted(starts.items()):
-        # A letter is taken and put back, because byte-level BPE fails at a mark put where a text begins.
-        behind = "" if _is_letter(start) else f"{_BEGIN}?"
-        yield rf"(?<!{_LETTER}){_quoted(start)}(?={behind}(?:{_any_of(rests)})(?!{_LETTER}))", _BEGIN + start
-    for name in sorted(names, key=lambda name: (-len(name), name)):
-        yield from _append_rules(name) if name.endswith(_CLOSE) else _replace_rules(name)
-    bodies = [name.removeprefix(_OPEN) for name in names if not name.endswith(_CLOSE)]
-    if bodies:
-        yield rf"{_BEGIN}(?=(?:{_any_of(bodies)})(?!{_LETTER}))", _OPEN
-    yield f"[{_BEGIN}{_JOINED}]", ""
-
-
-def _replace_rules(name: str) -> Iterator[tuple[str, str]]:
-    """Letters for the signs in a word: ``ᐸe-mailx -> ᐸe𗀭mailx``."""
-    form = _form(name)
-    for place, sign in enumerate(form):
-        if (letter := name[place + 1]) != sign:
-            before, after = _BEGIN + _quoted(name[1 : place + 1]), _pattern(form[place + 1 :])
-            yield rf"(?<={before}){_pattern(sign)}(?={after}(?!{_LETTER}))", letter
-
-
-def _append_rules(name: str) -> Iterator[tuple[str, str]]:
-    """The token behind a word; in a phrase, a mark before each gap keeps shorter words from being found."""
-    form = _form(name)
-    done = _BEGIN + form[0] if len(form) > 1 else _BEGIN
-    for place in range(1, len(form) - 1):
-        sign = form[place]
-        if not _is_letter(sign):
-            after = _pattern(form[place + 1 :])
-            yield rf"(?<={_quoted(done)}){_pattern(sign)}(?={after}(?!{_LETTER}))", _JOINED + sign
-            done += _JOINED
-        done += sign
-    yield rf"(?<={_quoted(done)}){_quoted(form[-1])}(?!{_LETTER})", f"{form[-1]} / {name}"
-
-
-def _is_letter(sign: str) -> bool:
-    return not (sign.isspace() or sign in _SIGNS or unicodedata.category(sign)[0] == "P")
-
-
-def _quoted(text: str) -> str:
-    """Literal text in a pattern. Only what must be escaped is: JavaScript refuses other escapes."""
-    return re.sub(r"[\\.^$*+?()\[\]{}|]", r"\\\g<0>", text)
-
-
-def _pattern(text: str) -> str:
-    """A pattern for a form in running text: any white space for a space, and marks where a word may begin."""
-    return "".join(
-        one if _is_letter(one) else (f"{_SPACE}+" if one in " ▁" else _quoted(one)) + f"{_BEGIN}?"
-        for one in text
-    )
-
-
-def _any_of(forms: Iterable[str]) -> str:
-    """A pattern for any of the forms, as a tree of their letters.
-
-    >>> _any_of(["kumquat", "kumquats", "kale", "oca"])
-    'k(?:ale|umquat(?:s|))|oca'
-    """
-    groups: dict[str, list[str]] = {}
-    for form in sorted(set(forms)):
-        groups.setdefault(form[:1], []).append(form)
-    ends = groups.pop("", None) is not None
-    branches = []
-    for own in groups.values():
-        shared = takewhile(lambda pair: pair[0] == pair[1], zip(own[0], own[-1], strict=False))
-        common = "".join(letter for letter, _ in shared)  # of all: they are sorted
-        rest = _any_of(form[len(common) :] for form in own)
-        branches.append(_pattern(common) + (f"(?:{rest})" if rest else ""))
-    return "|".join([*branches, ""] if ends and branches else branches)
