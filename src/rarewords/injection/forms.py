@@ -47,7 +47,7 @@ def begin_other_words(words: Iterable[str], text: Iterable[str] = ()) -> dict[st
     """The words that also begin words of English or of a text that do not come from them, with one such word.
 
     >>> begin_other_words(["cur", "kaolin", "antic"])
-    {'cur': 'curable', 'antic': 'anticancer'}
+    {'cur': 'curacies', 'antic': 'antica'}
     """
     words = list(words)
     known = sorted({*english_words(), *(one.lower() for one in (*text, *words) if one.isalnum())})
