@@ -133,7 +133,7 @@ def save_embeddings(out: Path, embeddings: WordEmbeddings, skipped: dict[str, st
             code="nothing-to-teach",
         )
     for word, reason in skipped.items():
-        typer.echo(f"{word}: {reason}", err=True)
+        typer.echo(printable(f"{word}: {reason}"), err=True)
     embeddings.save(out)
 
 
