@@ -104,7 +104,7 @@ def save_embeddings(out: Path, embeddings: WordEmbeddings, skipped: dict[str, st
         problem = f"none of the {len(skipped)} words could be given an embedding; {word!r}: {reason}"
         raise InputError(problem, code="nothing-to-teach")
     for word, reason in skipped.items():
-        typer.echo(f"{word}: {reason}", err=True)
+        typer.echo(printable(f"{word}: {reason}"), err=True)
     embeddings.save(out)
 
 

@@ -164,7 +164,8 @@ def _print_result(result: TeachResult, out: Path) -> None:
         table = tables.setdefault(
             title, Table("word", "before", "after", "verdict", title=title, title_justify="left")
         )
-        table.add_row(one.word, ", ".join(one.before[:3]), ", ".join(one.after[:3]), one.verdict)
+        cells = (one.word, ", ".join(one.before[:3]), ", ".join(one.after[:3]), one.verdict)
+        table.add_row(*map(options.printable, cells))
     Console(markup=False, emoji=False).print(*tables.values())  # a word may look like either
     number = len(result.taught)
     typer.echo(f"{out}: {result.base} with {number:,} more {'word' if number == 1 else 'words'}")
