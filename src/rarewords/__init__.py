@@ -47,7 +47,7 @@ _HOMES = {
     "scan": "teaching.scan",
     "teach": "teaching.teach",
 }
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 __all__ = sorted(["InputError", "__version__", "wnlampro", *_HOMES])
 
 
