@@ -1,5 +1,6 @@
 """The documents: links lead somewhere, what they name exists, and the site builds. Other files run their code."""
 
+import json
 import re
 import subprocess
 import sys
@@ -79,6 +80,26 @@ def test_the_documents_are_short():
 def test_few_blocks_are_not_run():
     reasons = [block.not_run for page in PAGES for block in blocks(page) if block.not_run]
     assert len([reason for reason in reasons if reason != "installs packages"]) <= _MOST_NOT_RUN
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs/research/benchmarks.md"], ids=name)
+def test_numbers_in_tables_are_those_of_the_results_file_in_their_row(page):
+    linked = re.findall(r"^\|.*\b(experiments/[\w/.-]+\.json).*$", prose(page), re.M)
+    lines = re.findall(r"^\|.*\bexperiments/[\w/.-]+\.json.*$", prose(page), re.M)
+    assert len(linked) >= 4
+    for file, line in zip(linked, lines, strict=True):
+        rows = json.loads((ROOT / file).read_text("utf-8"))["rows"]
+        means = {digits(value) for row in rows for value in row.values() if isinstance(value, float)}
+        changes = {(digits(row["change"]), *map(digits, row["interval"])) for row in rows if "change" in row}
+        assert set(re.findall(r"\| (\d\.\d{3}) ", line)) <= means, line
+        for change, low, high in re.findall(r"[+−](\d\.\d{3}) \[[+−](\d\.\d{3}), [+−](\d\.\d{3})\]", line):
+            # What "none" loses against "all", "all" gains against "none".
+            assert {(change, low, high), (change, high, low)} & changes, line
+
+
+def digits(value):
+    """A number as tables show it, without its sign."""
+    return f"{abs(value):.3f}"
 
 
 def command_lines(page):
