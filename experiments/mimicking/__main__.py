@@ -9,6 +9,7 @@ value, and a second start goes on where the first was stopped. Every piece leave
 entries of WNLaMPro, from which the report is made.
 """
 
+import platform
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,9 +24,10 @@ import typer
 from experiments.mimicking import bertram
 from experiments.mimicking.jobs import Job, work_off
 from experiments.mimicking.study import FREQUENT, QUICK, Setting, Size, Study
-from rarewords import LanguageModel
+from rarewords import LanguageModel, __version__
+from rarewords._internal.cache import key_of
 from rarewords._internal.files import read_json
-from rarewords.models import DEFAULT_MODEL
+from rarewords.models import DEFAULT_MODEL, shown_name
 from rarewords.ota.objective import Batch, Objective, baseline
 from rarewords.ota.settings import OtaSettings
 
@@ -63,6 +65,12 @@ def main(
 ) -> None:
     """Do what no other process does."""
     study = Study(LanguageModel.from_pretrained(model), sample, out, QUICK if quick else Size())
+    cuda = study.lm.device.type == "cuda"
+    device = torch.cuda.get_device_name() if cuda else platform.machine()
+    about = {"version": __version__, "code": key_of("results"), "model": shown_name(study.lm.name)}
+    study.write(
+        "about", {**about, "fingerprint": study.lm.fingerprint, "device": device, "torch": torch.__version__}
+    )
     failed = work_off(list(jobs(study).values()), out / "jobs")
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}; {out / 'jobs'} has the errors")

@@ -16,7 +16,7 @@ import typer
 
 from experiments.common import Results
 from rarewords import wnlampro
-from rarewords._internal.files import read_json
+from rarewords._internal.files import read_json, write_json, write_lines
 from rarewords._internal.tables import markdown_table
 from rarewords.models import DEFAULT_MODEL
 from rarewords.wnlampro.comparison import compare_values
@@ -82,7 +82,6 @@ def main(
 ) -> None:
     """Write the results and the tables."""
     results = Results(None, "mimicking", model)
-    results.out = to / f"{results.model}.json"
     dev, test = (
         Entries(Dataset(wnlampro.load().select(subset=name, limit=limit))) for name in ("dev", "test")
     )
@@ -90,7 +89,10 @@ def main(
     _add_test(results, test, out)
     for path in sorted(out.glob("sample-*.json")):
         results.add(part="approximation", **read_json(path))
-    (to / f"{results.model}.md").write_text("\n".join(_tables(results.rows)), "utf-8")
+    seconds = {path.stem: float(path.read_text("utf-8")) for path in sorted((out / "jobs").glob("*.done"))}
+    about = {"experiment": "mimicking", **read_json(out / "about.json"), "seconds": seconds}
+    write_json(to / f"{results.model}.json", {**about, "rows": results.rows})
+    write_lines(to / f"{results.model}.md", ["\n".join(_tables(results.rows))])
 
 
 def _add_dev(results: Results, dev: Entries, out: Path) -> None:
@@ -109,9 +111,13 @@ def _add_dev(results: Results, dev: Entries, out: Path) -> None:
             found[one["name"], f"{kind}, {more}" if more else kind].append(
                 {**about, **row, "seed": one["seed"]}
             )
-    paper = {kind: _mean(rows) for (name, kind), rows in found.items() if name == "paper"}
+    paper = {
+        (kind, row["seed"]): row for (name, kind), rows in found.items() if name == "paper" for row in rows
+    }
     for (name, kind), rows in found.items():
-        values, base = _mean(rows), paper.get(kind)
+        values = _mean(rows)
+        # With the same seeds: a mean over more of them differs from more entries.
+        same = [paper[kind, row["seed"]] for row in rows if (kind, row["seed"]) in paper]
         numbers = [key for key in rows[0] if "," in key or key in ("context_share", "loss")]
         means = {key: float(np.mean([row[key] for row in rows])) for key in numbers}
         about = {
@@ -127,7 +133,7 @@ def _add_dev(results: Results, dev: Entries, out: Path) -> None:
             mrr=dev.means(values),
             by_seed=[dev.means(_reciprocal(row["dev"]))["all"][BANDS[0]] for row in rows],
             against_subwords=dev.compared(values, subwords),
-            against_paper=None if base is None else dev.compared(values, base),
+            against_paper=dev.compared(values, _mean(same)) if len(same) == len(rows) else None,
         )
 
 
@@ -170,7 +176,7 @@ def _tables(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     bands = [(group, BANDS[0]) for group in groups] + [
         (group, band) for band in BANDS[1:] for group in ("all", MACRO)
     ]
-    titles = [f"{relation_title(group) if group in RELATIONS else group} {band}" for group, band in bands]
+    titles = [f"{_title(group)} {band}" for group, band in bands]
     for part, key in (("dev", "measured"), ("test", "placement")):
         own = [row for row in rows if row["part"] == part]
         yield f"## WNLaMPro {part}\n\nMRR. Better / worse: rare entries against the subwords; * p < 0.05.\n"
@@ -181,6 +187,14 @@ def _tables(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
             table.append([row["setting"], row.get(key, ""), *cells, _verdict(row, "against_subwords")])
             table[-1].insert(2, str(len(seeds) if isinstance(seeds, list) else seeds))
         yield markdown_table(["setting", key, "seeds", *titles, "better / worse"], table, left=2)
+    yield "## Rare words of test against the subwords\n\nTimes the MRR, better / worse; * p < 0.05.\n"
+    own = [row for row in rows if row["part"] == "test"]
+    groups = [*RELATIONS, "all", NOUNS]
+    table = [
+        [row["setting"], row["placement"], *(_times(row, own[0], group) for group in groups)]
+        for row in own[1:]
+    ]
+    yield markdown_table(["setting", "placement", *map(_title, groups)], table, left=2)
     yield "## Cosine of embedding and target\n\nMean over words that the training saw, and that it did not see.\n"
     kinds = [key for row in dev for key in row if key.startswith(("seen", "kept apart"))]
     kinds = list(dict.fromkeys(kinds))
@@ -195,6 +209,13 @@ def _tables(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         if "context_share" in row
     ]
     yield markdown_table(["setting", "measured", *kinds, "from contexts"], table, left=2)
+    for row in rows:
+        if row["part"] == "approximation":
+            about = f"{row['words']:,} words of two subwords, cosine of both presets {figure(row['cosine'])}"
+            yield f"## Approximation by both presets\n\n{about}. The paper's distance in 16 contexts:\n"
+            steps = {name: f"{number:,}" for name, number in row["steps"].items()}
+            table = [[name, steps.get(name, ""), f"{value:.1f}"] for name, value in row["distance"].items()]
+            yield markdown_table(["embedding", "steps", "distance"], table)
     yield "## Against the paper's setting\n\nRare words of dev: change of the MRR and its interval.\n"
     table = []
     for row in dev:
@@ -205,10 +226,21 @@ def _tables(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield markdown_table(["setting", "measured", "change", "better / worse"], table, left=2)
 
 
-def _verdict(row: dict[str, Any], key: str) -> str:
+def _title(group: str) -> str:
+    return relation_title(group) if group in RELATIONS else group
+
+
+def _times(row: dict[str, Any], base: dict[str, Any], group: str) -> str:
+    if group not in row["against_subwords"]:
+        return ""
+    mean, before = (one["mrr"][group][BANDS[0]] for one in (row, base))
+    return f"{mean / before if before else np.nan:.2f}, {_verdict(row, 'against_subwords', group)}"
+
+
+def _verdict(row: dict[str, Any], key: str, group: str = "all") -> str:
     if key not in row:
         return ""
-    one = row[key]["all"]
+    one = row[key][group]
     return f"{one['better']:,} / {one['worse']:,}{'*' if one['p'] < 0.05 else ''}"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from rarewords import Corpus, LanguageModel, TeachSettings, scan, teach
 from rarewords.teaching.dry_run import dry_run
-from tests.architectures import sentence_transformer, small_model
+from tests.architectures import real_text, sentence_transformer, small_model
 from tests.cli.run import rarewords, refused
 from tests.errors import refused_with
 from tests.teaching.invented import sentences_of
@@ -87,11 +87,19 @@ def test_an_encoder_is_not_searched_for_words(tmp_path):
 
 @pytest.mark.parametrize("changes", [{}, {"top": 2}, {"min_count": 4}, {"rule": "any"}])
 @pytest.mark.parametrize("model", ["small", pytest.param("bundled", marks=pytest.mark.slow)])
-def test_scan_dry_run_and_teach_agree_on_words_order_mismatch_and_reasons(model, changes, request, tmp_path):
+@pytest.mark.parametrize("source", ["invented", "wikipedia"])
+def test_scan_dry_run_and_teach_agree_on_words_order_mismatch_and_reasons(
+    source, model, changes, request, tmp_path
+):
     lm = LanguageModel(*small_model("bert")) if model == "small" else request.getfixturevalue("lm")
     text = tmp_path / "text.txt"
-    text.write_text(CLUTTERED + KNOWN + sentences_of(*WORDS, most=5), "utf-8")
-    changes = {"min_count": 2, "keep_all": model == "small", **changes}  # whose numbers are random
+    invented = CLUTTERED + KNOWN + sentences_of(*WORDS, most=5)
+    text.write_text(invented if source == "invented" else real_text()[:60_000], "utf-8")
+    changes = {
+        "min_count": 2 if source == "invented" else 3,
+        "keep_all": model == "small",
+        **changes,
+    }  # whose numbers are random
     given = {"settings": TeachSettings(**changes)}
     scanned, estimate = scan(text, lm, **given), dry_run(model=lm, texts=text, **given)
     assert scanned.words == estimate.words

@@ -34,7 +34,7 @@ from rarewords.tokens import WORD_SLOT, Placement
 # Letters that are a word by themselves, not part of a hyphenation, a contraction or a number.
 _NEIGHBOUR = re.compile(r"(?<![\w'’-])[^\W\d_]{3,}(?![\w'’-])")
 # Text further away says little about the word and costs time.
-_CHARACTERS_AROUND = 80
+_CHARACTERS_AROUND = 60
 NEIGHBOURS = 3  # of the word, masked in each held-out context
 _ROOM = 16  # tokens for what is put into a text: special tokens, the mask, a slash and an embedding
 _RULE = tomllib.loads((files("rarewords") / "assets" / "check.toml").read_text("utf-8"))

@@ -20,7 +20,7 @@ from rarewords.teaching.holdout import hold_out
 from rarewords.teaching.prepare import Request, prepare
 from rarewords.teaching.words import MissingWord
 
-_TIMED_WORDS = 8  # fewer would be computed in smaller batches than when teaching
+_TIMED_WORDS = 16  # fewer would be computed in smaller batches than when teaching
 _FITTED_WORDS = 64
 
 

@@ -77,10 +77,10 @@ def _entries(source: GlossarySource) -> Iterator[tuple[str, GlossaryEntry]]:
     for record in _records(Path(source)):
         term, definition = record["term"], record.get("definition", "")
         synonyms = _split(record.get("synonyms", ""))
-        given = tuple(filter(str.strip, (definition, *(f"another name for {one}" for one in synonyms))))
+        given = tuple(filter(str.strip, (definition, *synonyms)))
         yield term, GlossaryEntry(given, tuple(filter(str.strip, (record.get("example", ""),))))
         if short := record.get("abbreviation", "").strip():
-            yield short, GlossaryEntry((*given, f"short for {term.strip()}"))
+            yield short, GlossaryEntry((*given, term.strip()))
 
 
 def _records(path: Path) -> Iterator[dict[str, str]]:
