@@ -158,7 +158,7 @@ class LanguageModel(Network):
         """Add a word with an embedding to the model and its tokenizer; returns its token id.
 
         :param embedding: *Shape:* (dim,)
-        :param placement: ``replace`` makes the word one token; ``append`` puts the token behind its subwords.
+        :param placement: ``replace`` makes the word one token; ``append`` puts the token after its subwords.
         """
         given = WordEmbeddings([word], np.asarray(getattr(embedding, "embedding", embedding))[None])
         return self.add_words(given, placement=placement, allow_prediction=allow_prediction).ids[word]

@@ -20,7 +20,8 @@ def build_command(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the new corpus.")],
     texts: options.Texts = None,
     model: Annotated[
-        str | None, typer.Option("--model", "-m", help="Lower-case as this model does; by default all words.")
+        str | None,
+        typer.Option("--model", "-m", help="Lower-case text as this model does; by default always."),
     ] = None,
     contexts: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Keep at most N contexts per word (1000).")
@@ -54,7 +55,7 @@ def show_command(
     contexts: Annotated[int, typer.Option(min=1, metavar="N", help="Print at most N contexts.")] = 10,
     as_json: options.Json = False,
 ) -> None:
-    """Print how often a word occurs, and contexts of it.
+    """Print how often a word occurs, and some of its contexts.
 
     Example:
 

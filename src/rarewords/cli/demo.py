@@ -16,7 +16,7 @@ from rarewords.teaching.settings import TeachSettings
 
 def demo(
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Keep the taught model in this folder.")
+        Path | None, typer.Option("--out", "-o", help="Keep the new model in this folder.")
     ] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -56,7 +56,7 @@ def serve(
 ) -> None:
     """Open a page on this machine: type a word and a definition, see the answers before and after.
 
-    End it with Ctrl-C.
+    Press Ctrl-C to stop it.
 
     Example:
 

@@ -97,8 +97,8 @@ def infer(
     its spelling; a word that also resembles no known word is skipped. `--settings` and `--set` change fields
     of LearnerSettings (reading, spelling, fuse, ...).
 
-    With `--learner am`, or a folder made by `mimic train`, attentive mimicking infers the embeddings: worse,
-    but much faster.
+    With `--learner am`, or a folder made by `mimic train`, attentive mimicking infers the embeddings. That is
+    less accurate but much faster.
 
     Example:
 

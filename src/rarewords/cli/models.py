@@ -51,7 +51,8 @@ def inject(
     out: options.OutFolder,
     model: options.Model = "default",
     placement: Annotated[
-        Placement, typer.Option(help="One token per word, or the word's subwords and then the token.")
+        Placement,
+        typer.Option(help="`replace` makes each word one token; `append` puts the token after its subwords."),
     ] = "replace",
     allow_prediction: Annotated[
         bool, typer.Option("--allow-prediction", help="Let the model answer with the new words.")
@@ -126,7 +127,7 @@ def affected(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """List the documents with an added word, which must be embedded again; every line of text is a document.
+    """List the documents that mention an added word, to embed them again; each line of a text is a document.
 
     Example:
 

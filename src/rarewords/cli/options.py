@@ -37,9 +37,7 @@ Model = Annotated[
 Taught = Annotated[Path, typer.Argument(help="A folder made by `rarewords teach` or `inject`.")]
 CorpusPath = Annotated[Path, typer.Option(help="A corpus made by `rarewords corpus build`.")]
 WordsFile = Annotated[Path, typer.Option("--words", "-w", help="A file with one word per line.")]
-OutFolder = Annotated[
-    Path, typer.Option("--out", "-o", help="The new model's folder; must not exist or be empty.")
-]
+OutFolder = Annotated[Path, typer.Option("--out", "-o", help="A new or empty folder for the new model.")]
 OutFile = Annotated[Path, typer.Option("--out", "-o", help="The file to write.", callback=require_new_file)]
 Device = Annotated[str, advanced(help="`auto`, `cuda`, `cuda:N`, `mps` or `cpu`.")]
 Field = Annotated[str, advanced(help="The field that holds the text in jsonl, csv, tsv and parquet.")]

@@ -29,7 +29,7 @@ _SHOWN = 10
 def teach(
     texts: options.Texts = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The new model's folder; must not exist or be empty.")
+        Path | None, typer.Option("--out", "-o", help="A new or empty folder for the new model.")
     ] = None,
     glossary: Annotated[
         Path | None,
@@ -46,7 +46,7 @@ def teach(
     ] = None,
     model: options.Model = "default",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show which words would be taught and how long it would take.")
+        bool, typer.Option("--dry-run", help="Show which words would be added and how long it would take.")
     ] = False,
     top: Annotated[
         int | None,
@@ -57,14 +57,14 @@ def teach(
         typer.Option(
             min=1,
             metavar="N",
-            help="Without a list: words that occur N times or more (4).",
+            help="Without a list: words that occur at least N times (4).",
             show_default=False,
         ),
     ] = None,
     placement: Annotated[
         Placement | None,
         typer.Option(
-            help="One token per word, or the word's subwords and then the token.",
+            help="`replace` makes each word one token; `append` puts the token after its subwords.",
             show_default=False,
             rich_help_panel=ADVANCED,
         ),
@@ -96,7 +96,7 @@ def teach(
 ) -> None:
     """Add words to a model, from a glossary, from text that uses them, or from both.
 
-    Each word is checked; a word that does worse with its embedding is skipped, with the reason. After an
+    A word that does worse with its embedding on held-out sentences is skipped, with the reason. After an
     interruption the same command resumes.
 
     Examples:
@@ -194,7 +194,7 @@ def scan(
     top: Annotated[int, typer.Option(min=1, metavar="N", help="Show N words.")] = 20,
     min_count: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Words that occur N times or more (4).", show_default=False),
+        typer.Option(min=1, metavar="N", help="Words that occur at least N times (4).", show_default=False),
     ] = None,
     phrases: Annotated[
         bool, typer.Option("--phrases", help="Find fixed phrases too: shortness of breath.")

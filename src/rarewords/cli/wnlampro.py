@@ -60,7 +60,7 @@ def evaluate(
         ),
     ] = None,
     placement: Annotated[
-        Placement | None, typer.Option(help="Show the embedding alone, or behind the keyword.")
+        Placement | None, typer.Option(help="Show the embedding alone, or after the keyword.")
     ] = None,
     subset: Annotated[
         str | None,

@@ -82,7 +82,7 @@ class Context(NamedTuple):
 
 
 class Corpus:
-    """Counts and contexts of a text. Use :meth:`open`."""
+    """Counts and sampled contexts for every word of a text; :meth:`build` makes one, :meth:`open` opens it."""
 
     def __init__(self, path: Path, header: Header) -> None:
         self.path, self.header = path, header

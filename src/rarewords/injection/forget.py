@@ -59,9 +59,9 @@ def taught_words(folder: str | Path) -> list[TaughtWord]:
 
 @torch.no_grad()
 def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[str]:
-    """Save a taught folder without some of its words, and give the words that are left.
+    """Save a model folder without some of its added words; returns the words that are left.
 
-    These keep their embeddings; their tokens move up.
+    These keep their embeddings; their token ids move up.
     """
     folder = Path(folder)
     require_output(out, folder)
@@ -128,7 +128,7 @@ def _reported(report: dict[str, Any]) -> dict[str, TaughtWord]:
 
 
 def affected(model: str | Path, texts: Iterable[tuple[K, str]]) -> Iterator[tuple[K, tuple[str, ...]]]:
-    """The texts that hold a taught word, as the model's tokenizer finds it: their keys and their words.
+    """The texts that mention an added word, as the tokenizer finds it: their keys and their words.
 
     :param model: a folder made by ``teach``.
     :param texts: each with a key, as ``enumerate(texts)`` or :func:`documents` gives them.

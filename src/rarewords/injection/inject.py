@@ -74,7 +74,7 @@ def inject(
 
     :param allow_prediction: let the model answer with the new words.
     :param placement: ``replace`` turns each word into one token; ``append`` keeps its subwords and puts the
-        token behind them, ``ku ##m ##qua ##t / kumquat``.
+        token after them, ``ku ##m ##qua ##t / ᐸkumquatᐳ``.
     :param whole: words that must not become the start of longer words; by default those that begin unrelated
         English words.
     """

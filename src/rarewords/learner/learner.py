@@ -56,7 +56,7 @@ def usable_words(lm: LanguageModel, corpus: Corpus, min_count: int, leave_out: I
 
 @dataclass(frozen=True, eq=False)
 class WordLearner:
-    """Learns words from sentences with a language model and nothing else.
+    """Learns words from sentences, definitions and spelling, with a language model.
 
     :param transform: the matrix A. *Shape:* (dim, dim)
     :param fitted: how A was fitted: on how many ``words``, its ``held_out_cosine``, and more.

@@ -75,7 +75,7 @@ class TeachResult:
 
     :param language_model: the taught model and its tokenizer.
     :param learner: what made the embeddings: ``default``, ``am``, the name of a folder, or how it was fitted.
-    :param words: every word that got an embedding, also those that are worse and were not taught.
+    :param words: every word that got an embedding, also those that are worse and were not added.
     :param skipped: words that got no embedding, and why.
     :param earlier: the report of the folder that was taught again.
     """

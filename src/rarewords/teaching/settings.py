@@ -10,14 +10,14 @@ from rarewords.tokens import Placement, is_pattern
 
 @dataclass(frozen=True, kw_only=True)
 class TeachSettings:
-    """Which words are taught, from how many contexts, and how the result is checked.
+    """Which words are added, from how many contexts, and how the result is checked.
 
-    :param placement: ``replace`` reads each word as one token, ``append`` as its subwords and the token behind
-        them, ``ku ##m ##qua ##t / kumquat``. By default ``append`` for masked LMs, ``replace`` for others.
-    :param min_count: without a list of words: teach only words that occur at least this often.
-    :param top: without a list of words: teach at most this many, those that lose most in subwords.
+    :param placement: ``replace`` reads each word as one token, ``append`` as its subwords and then the token,
+        ``ku ##m ##qua ##t / ᐸkumquatᐳ``. By default ``append`` for masked LMs, ``replace`` for others.
+    :param min_count: without a list of words: add only words that occur at least this often.
+    :param top: without a list of words: add at most this many, those that would gain most.
     :param contexts: make an embedding from at most this many contexts per word.
-    :param keep_all: also teach words whose embedding does worse than their subwords.
+    :param keep_all: also add words whose embedding does worse than their subwords.
     :param allow_prediction: let the model answer with the new words.
     :param question: what each word is asked, with ``<W>`` for the word and ``_`` for the blank, instead of a
         question that suits how the text uses it (see :mod:`.questions`).
