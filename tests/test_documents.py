@@ -12,7 +12,7 @@ from itertools import chain
 import pytest
 import typer
 
-from rarewords import CorpusSettings, LearnerSettings, MimicSettings, OtaSettings, TeachSettings
+from rarewords import CorpusSettings, LearnerSettings, MimicSettings, OtaSettings, TeachSettings, __version__
 from rarewords.cli.app import app
 from rarewords.wnlampro import EvalSettings
 from tests.pages import PAGES, ROOT, arguments_of, blocks, check, run_python
@@ -198,6 +198,12 @@ def test_the_dependencies_are_those_of_the_project():
     )
     named = {one for row in rows for one in re.findall(r"[a-z][\w-]+", row.rpartition(" | ")[0])}
     assert named - set(project["optional-dependencies"]) == wanted - set(project["optional-dependencies"])
+
+
+def test_the_version_is_the_same_everywhere():
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"] == __version__
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\n## {__version__} (" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
 def test_the_runner_finds_a_wrong_value():
