@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from rarewords import LanguageModel, Query, teach
+from rarewords import LanguageModel, Query, TeachSettings, teach
 from rarewords.injection.taught import taught_tokens
 from rarewords.teaching.glossary import NO_DEFINITION, GlossaryEntry, read_glossary
 from rarewords.teaching.words import KNOWN
