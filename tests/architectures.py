@@ -7,6 +7,7 @@ import gzip
 import json
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 import transformers as hf
@@ -27,6 +28,7 @@ from rarewords.models import bundled_model
 DATA = Path(__file__).parent / "data"
 ARCHITECTURES = ("bert", "roberta", "distilbert", "mpnet", "electra", "albert", "modernbert")
 VOCABULARY = 3000
+SPECIAL = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
 INPUTS = {"model_input_names": ["input_ids", "attention_mask"]}  # Transformers 4 would add token types
 
 
@@ -181,6 +183,10 @@ def small_causal(architecture: str, *, tied: bool = True):
         pad_token_id=1,
     )
     torch.manual_seed(0)
+    if architecture == "qwen2":  # Transformers loads its folders with this class, whatever they say
+        with TemporaryDirectory() as folder:
+            tokenizer.save_pretrained(folder)
+            tokenizer = hf.Qwen2Tokenizer.from_pretrained(folder, **SPECIAL)
     return hf.AutoModelForCausalLM.from_config(config).eval(), tokenizer
 
 

@@ -298,7 +298,7 @@ def test_words_that_are_each_a_prefix_of_the_next_are_taken_or_refused():
     with refused_with("word"):
         inject(model, tokenizer, embeddings_for(words, 32), placement="append")
     inject(model, tokenizer, embeddings_for(words[:40], 32), placement="append")
-    assert tokenizer.tokenize(words[30])[-1] == f"<{words[30]}>"
+    assert tokenizer.tokenize(words[30])[-1] == f"ᐸ{words[30]}ᐳ"
 
 
 # An output is checked before any work

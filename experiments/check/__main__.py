@@ -70,7 +70,7 @@ def collect(
     left = [word for word in in_turn(entries)[:words] if word not in done]
     settings = TeachSettings(placement=placement)
     learner, _ = learner_for(lm, lm, None, opened, placement)
-    check = check_for(lm, lm, placement, settings, listed=False)
+    check = check_for(lm, lm, settings.placement or "append", settings, listed=False)
     for start in range(0, len(left), _AT_ONCE):
         holdouts = []
         for word in left[start : start + _AT_ONCE]:

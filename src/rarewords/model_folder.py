@@ -86,7 +86,10 @@ def check_loaded(name: str | Path, model: Any, tokenizer: Any) -> None:
             raise InputError(
                 f"{name}: {key} holds values that are no numbers; download the model again", code="damaged"
             )
-    rows, last = len(model.get_input_embeddings().weight), max(tokenizer.get_vocab().values(), default=0)
+    # Special tokens may lack an embedding: no text is read as one.
+    special = {token for token, one in tokenizer.added_tokens_decoder.items() if one.special}
+    last = max({*tokenizer.get_vocab().values()} - special, default=0)
+    rows = len(model.get_input_embeddings().weight)
     if last >= rows:
         raise InputError(
             f"{name}: the tokenizer has a token {last}, but the model has {rows} embeddings; "

@@ -34,7 +34,7 @@ def run(lm, holdouts):
     """Learn and check the words, with work kept in a folder."""
 
     def learned(folder, *, learner=None, own=holdouts, **settings):
-        check = check_for(lm, lm, TeachSettings(**settings), True)
+        check = check_for(lm, lm, "append", TeachSettings(**settings), True)
         return learn_and_check(lm, learner or WordLearner.for_model(lm), check, own, Cache(folder))
 
     return learned
@@ -43,7 +43,7 @@ def run(lm, holdouts):
 def test_each_kind_of_model_has_its_check(lm, tmp_path):
     encoder = LanguageModel.from_pretrained(sentence_transformer(tmp_path / "encoder"), device="cpu")
     causal = LanguageModel(*small_causal("llama"))
-    kinds = [type(check_for(one, lm, TeachSettings(), True)) for one in (lm, encoder, causal)]
+    kinds = [type(check_for(one, lm, "append", TeachSettings(), True)) for one in (lm, encoder, causal)]
     assert kinds == [MaskedCheck, EncoderCheck, CausalCheck]
 
 

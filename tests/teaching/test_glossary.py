@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from rarewords import LanguageModel, Query, teach
+from rarewords import LanguageModel, Query, TeachSettings, teach
 from rarewords.injection.taught import taught_tokens
 from rarewords.teaching.glossary import NO_DEFINITION, GlossaryEntry, read_glossary
 from rarewords.teaching.words import KNOWN
@@ -150,8 +150,20 @@ def test_causal_models_and_encoders_are_taught_through_the_reader_model(kind, tm
     else:
         for part in small_causal("llama"):
             part.save_pretrained(tmp_path / kind)
-    taught = teach(tmp_path / kind, glossary=dict(ROWS[:1]), device="cpu")
+    example = {} if kind == "encoder" else {"texts": ["She took paxlovid for five days."]}
+    taught = teach(tmp_path / kind, glossary=dict(ROWS[:1]), device="cpu", **example)
     assert [word.word for word in taught.taught] == ["paxlovid"]
     assert taught.language_model.kind == kind
     lm = taught.language_model
     assert next(iter(taught_tokens(lm.model, lm.tokenizer))) == "paxlovid"
+
+
+def test_a_causal_lm_is_not_taught_from_a_definition_alone(tmp_path):
+    for part in small_causal("llama"):
+        part.save_pretrained(tmp_path / "causal")
+    with refused_with("nothing-to-teach"):
+        teach(tmp_path / "causal", glossary=dict(ROWS[:1]), device="cpu")
+    anyway = teach(
+        tmp_path / "causal", glossary=dict(ROWS[:1]), settings=TeachSettings(keep_all=True), device="cpu"
+    )
+    assert [word.word for word in anyway.taught] == ["paxlovid"]

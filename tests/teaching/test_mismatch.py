@@ -33,7 +33,7 @@ def searched(lm, corpus, folder, *, top=1000, keep_all=False):
         top,
         corpus=corpus,
         learner=WordLearner.for_model(lm),
-        check=check_for(lm, lm, TeachSettings(), False),
+        check=check_for(lm, lm, "append", TeachSettings(), False),
         keep_all=keep_all,
         cache=Cache(folder),
     )

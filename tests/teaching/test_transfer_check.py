@@ -11,6 +11,7 @@ from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 from rarewords import LanguageModel, TeachSettings, WordEmbeddings, WordLearner, inject, teach
 from rarewords.corpus.corpus import Context
 from rarewords.injection.taught import taught_tokens
+from rarewords.injection.vocabulary import added_words
 from rarewords.learner.transfer import TransferLearner
 from rarewords.models import load_pretrained, model_kind
 from rarewords.queries import InputRow
@@ -189,7 +190,7 @@ def test_affected_names_the_documents_with_a_taught_word(taught_encoder, tmp_pat
     records = [{"name": "x1", "body": "An\noldanka"}, {"name": "x2", "body": PLAIN}]
     (tmp_path / "b.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), "utf-8")
     done = rarewords("affected", "--model", folder, tmp_path / "a.txt")
-    assert done.stdout == f"{tmp_path / 'a.txt'}:2\tblimpet, oldanka\n"
+    assert done.stdout == f"{tmp_path / 'a.txt'}:2\tblimpet, oldanka\n{tmp_path / 'a.txt'}:3\tblimpet\n"
     options = ("--field", "body", "--id", "name")
     done = rarewords("affected", "--model", folder, tmp_path / "b.jsonl", *options)
     assert done.stdout == "x1\toldanka\n"
@@ -202,7 +203,9 @@ def test_a_causal_lm_reads_a_new_word_and_does_not_say_it(architecture, tied, tm
     old, tokenizer = small_causal(architecture, tied=tied)
     model, size = small_causal(architecture, tied=tied)[0], len(tokenizer)
     matrix = np.random.default_rng(0).normal(size=(2, 32)).astype(np.float32)
-    ids = inject(model, tokenizer, WordEmbeddings(WORDS, matrix)).ids
+    inject(model, tokenizer, WordEmbeddings(WORDS, matrix))
+    entries = added_words(tokenizer, size)
+    new_ids = [token for ids in entries.values() for token in ids]
     for part in (model, tokenizer):
         part.save_pretrained(tmp_path)
     new, tokenizer = AutoModelForCausalLM.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
@@ -211,13 +214,14 @@ def test_a_causal_lm_reads_a_new_word_and_does_not_say_it(architecture, tied, tm
         assert torch.equal(new(**text).logits[..., :size], old(**text).logits)
         if not tied:
             assert new(**text).logits.softmax(dim=-1)[..., size:].max() < 1e-3
-    assert tokenizer("a blimpet.")["input_ids"][1] == ids["blimpet"]
-    assert np.allclose(new.get_input_embeddings().weight[list(ids.values())].detach(), matrix)
-    assert new.generation_config.suppress_tokens == sorted(ids.values())
+    assert tokenizer("a blimpet.")["input_ids"][1] == entries["blimpet"][0]
+    each = 1 if architecture == "qwen2" else 2  # entries: behind a space, and elsewhere
+    assert np.allclose(new.get_input_embeddings().weight[new_ids].detach(), matrix.repeat(each, axis=0))
+    assert new.generation_config.suppress_tokens == new_ids
     with torch.no_grad():  # however probable the words are
         new.get_output_embeddings().weight[size:] *= 100
     said = new.generate(**text, max_new_tokens=8, do_sample=True, eos_token_id=None)
-    assert not set(said[0].tolist()) & set(ids.values())
+    assert not set(said[0].tolist()) & set(new_ids)
 
 
 def test_a_causal_lm_may_say_the_words_if_asked():

@@ -27,10 +27,10 @@ from rarewords.injection.vocabulary import (
     add_entries,
     added_words,
     appended_tokens,
-    cuts_words,
     entries_of,
     normalized,
     own_normalizer,
+    takes_entries,
 )
 from rarewords.model_folder import REPORT, is_sentence_transformer, transformer_folder
 from rarewords.models import load_pretrained, model_folder, model_kind, shown_name
@@ -244,7 +244,7 @@ def _unfit(tokenizer: Any, words: Sequence[str], placement: Placement) -> dict[s
 
 def _unclear(tokenizer: Any, words: Sequence[str], placement: Placement) -> dict[str, str]:
     """Texts that are no words, the same word as an earlier one, or words that cannot be appended."""
-    normalizer, cut = own_normalizer(tokenizer), cuts_words(tokenizer)
+    normalizer, cut = own_normalizer(tokenizer), takes_entries(tokenizer)
     seen: dict[str, str] = {}
     found: dict[str, str] = {}
     for word in words:
@@ -260,9 +260,7 @@ def _unclear(tokenizer: Any, words: Sequence[str], placement: Placement) -> dict
         elif form in seen:
             found[word] = f"{seen[form]!r} and {word!r} are the same word to this model's tokenizer; keep one"
         elif placement == "append" and not cut:
-            found[word] = (
-                f"the model's tokenizer does not cut text into words; use the placement replace for {word!r}"
-            )
+            found[word] = f"the model's tokenizer takes no rules; use the placement replace for {word!r}"
         seen.setdefault(form, word)
     return found
 

@@ -20,7 +20,7 @@ def taught_tokens(model: Any, tokenizer: Any) -> dict[str, list[int]]:
         not (type(first) is int and type(rows) is int and 0 < first <= rows <= size)
         or signed != digest(tokenizer, first, rows)
         or bool(ruled) != has_rules(tokenizer)
-        or max(tokenizer.get_vocab().values()) >= size
+        or max((ids[-1] for ids in added_words(tokenizer, first).values()), default=0) >= size
     ):
         raise InputError(
             f"config.json says that the taught words start at token {first!r:.40} after {rows!r:.40} rows, "

@@ -35,7 +35,7 @@ def add_entries(
 
     :param whole: words that must not become the start of longer words.
     """
-    if not cuts_words(tokenizer):  # added tokens are all there is
+    if not takes_entries(tokenizer):  # added tokens are all there is
         added = [AddedToken(word, single_word=True, normalized=False, lstrip=True) for word in words]
         tokenizer.add_tokens(added)
         return {word: [int(tokenizer.convert_tokens_to_ids(word))] for word in words}
@@ -59,7 +59,7 @@ def add_entries(
 def entries_of(tokenizer: Any, words: Iterable[str]) -> dict[str, list[int]]:
     """The token ids of those words that have entries, in either placement, that in running text first."""
     vocabulary = tokenizer.get_vocab()
-    if not cuts_words(tokenizer):
+    if not takes_entries(tokenizer):
         return {word: [vocabulary[word]] for word in words if word in vocabulary}
     own, found = own_normalizer(tokenizer), {}
     ways: tuple[tuple[Placement, bool], ...] = (("append", True), ("replace", True), ("replace", False))
@@ -111,10 +111,13 @@ def remove_entries(tokenizer: Any, first: int) -> None:
     _load(tokenizer, stored)
 
 
-def cuts_words(tokenizer: Any) -> bool:
-    """Whether the model of a tokenizer gets text word by word, so that a word can be an entry."""
+def takes_entries(tokenizer: Any) -> bool:
+    """Whether a word can be an entry: the tokenizer's model gets text word by word, and keeps what it is given.
+
+    Transformers rebuilds a tokenizer of Qwen from vocabulary and merges alone, whatever its files say.
+    """
     backend = tokenizer.backend_tokenizer
-    if backend.pre_tokenizer is None:
+    if backend.pre_tokenizer is None or type(tokenizer).__name__.startswith("Qwen"):
         return False
     text = "a b" if backend.normalizer is None else backend.normalizer.normalize_str("a b")
     return len(backend.pre_tokenizer.pre_tokenize_str(text)) > 1
@@ -122,7 +125,7 @@ def cuts_words(tokenizer: Any) -> bool:
 
 def shares_beginnings(tokenizer: Any) -> bool:
     """Whether a word's entry is also read at the start of longer words, as WordPiece does."""
-    return type(tokenizer.backend_tokenizer.model).__name__ == "WordPiece" and cuts_words(tokenizer)
+    return type(tokenizer.backend_tokenizer.model).__name__ == "WordPiece" and takes_entries(tokenizer)
 
 
 def own_normalizer(tokenizer: Any) -> Any:

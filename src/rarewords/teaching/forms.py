@@ -50,25 +50,27 @@ def entries_with_forms(
     :param earlier: words that have entries already.
     """
     covered = placement == "replace" and shares_beginnings(lm.tokenizer)
-    rows = {word: embeddings[word] for word in embeddings.words}
-    along: dict[str, list[str]] = {word: [] for word in rows}
-    offsets = inflection_offsets(lm)
+    rows: dict[str, np.ndarray] = {}
+    along: dict[str, list[str]] = {}
+    taken, offsets = {*embeddings.words, *earlier}, inflection_offsets(lm)
     for word in embeddings.words:
+        own, along[word] = {word: embeddings[word]}, []
         for form, number in forms_of(word, count).items():
-            if form in rows or form in earlier or len(lm.subwords(form)) < 2:
-                continue
-            along[word].append(form)
-            if not (covered and word not in whole and form.startswith(word)):
-                rows[form] = embeddings[word] + offsets.get(number, 0)
+            if form not in taken and len(lm.subwords(form)) > 1:
+                along[word].append(form)
+                if not (covered and word not in whole and form.startswith(word)):
+                    own[form] = embeddings[word] + offsets.get(number, 0)
         if not lm.lower_case:
-            for form in [one for one in (word, *along[word]) if one in rows]:
+            for form in list(own):
                 capital = with_capital(form)
-                if capital not in rows and capital not in earlier and len(lm.subwords(capital)) > 1:
+                if capital not in {*own, *taken} and len(lm.subwords(capital)) > 1:
                     along[word].append(capital)
-                    rows[capital] = rows[form]
+                    own[capital] = own[form]
+        rows |= own
+        taken |= own.keys()
     unfit = unfit_words(lm.tokenizer, list(rows), placement=placement)
     kept = {form: row for form, row in rows.items() if form not in unfit or form in along}
-    forms = {word: tuple(form for form in own if form not in unfit) for word, own in along.items()}
+    forms = {word: tuple(form for form in found if form not in unfit) for word, found in along.items()}
     return WordEmbeddings(kept, np.stack(list(kept.values())).astype(np.float32)), forms
 
 

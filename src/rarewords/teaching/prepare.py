@@ -17,7 +17,7 @@ from rarewords.corpus.sources import TextSource, find_sources, spool
 from rarewords.errors import InputError, NothingToDoError
 from rarewords.injection.inject import require_injectable
 from rarewords.injection.taught import forget_everything, taught_tokens
-from rarewords.injection.vocabulary import cuts_words
+from rarewords.injection.vocabulary import takes_entries
 from rarewords.learner.evidence import Learner
 from rarewords.lm import LanguageModel
 from rarewords.model_folder import read_report
@@ -32,6 +32,7 @@ from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.words import MissingWord, count_words, listed_words, missing_words, without_clutter
 from rarewords.tokens import Placement
 
+DEFINITION_ALONE = "a definition alone does not help a causal LM; give sentences that use it, or set keep_all"
 Texts = Corpus | str | Path | Iterable[TextSource]
 
 
@@ -124,15 +125,23 @@ def prepare(request: Request, cache: Cache) -> Prepared:
             words, readings = _searched(corpus, lm, earlier, learner, check, placement, settings, cache)
         else:
             words = listed_words(listed, corpus, glossary, lm.tokens, placement, earlier)
+            if lm.kind == "causal" and not settings.keep_all:
+                words = [_needs_sentences(one, glossary) for one in words]
             readings = {}
     message(f"Words: {sum(not one.skipped for one in words):,} to teach")
     opened_all = base, lm, earlier, corpus, glossary, learner, learner_name, check
     return Prepared(*opened_all, tuple(words), readings, settings, placement)
 
 
+def _needs_sentences(word: MissingWord, glossary: Mapping[str, GlossaryEntry]) -> MissingWord:
+    """A causal LM reads text worse with embeddings from definitions alone (experiments/glossary)."""
+    used = word.count or glossary.get(word.word, GlossaryEntry()).examples
+    return word if used or word.skipped else replace(word, skipped=DEFINITION_ALONE)
+
+
 def default_placement(lm: LanguageModel) -> Placement:
     """Where the token of a word does best in a model of this kind (docs/concepts/placement.md)."""
-    return "append" if lm.kind == "masked" and cuts_words(lm.tokenizer) else "replace"
+    return "append" if lm.kind == "masked" and takes_entries(lm.tokenizer) else "replace"
 
 
 def open_model(model: Any, device: str) -> LanguageModel:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from rarewords._internal.schema import bounded, check_bounds
 from rarewords.errors import InputError
-from rarewords.tokens import Placement, is_pattern
+from rarewords.tokens import is_pattern
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class TeachSettings:
         the list decides, otherwise ``english``.
     """
 
-    placement: Placement | None = None
+    placement: Literal["append", "replace", None] = None
     min_count: int = bounded(4, at_least=1)
     top: int = bounded(1000, at_least=1)
     contexts: int = bounded(16, at_least=1)
