@@ -91,7 +91,8 @@ def taught(tmp_path_factory):
 
 def test_words_lists_what_was_added(taught):
     shown = [line.split("\t") for line in rarewords("words", taught).stdout.splitlines()]
-    assert shown == [[word, "0 times", "not checked", "learner: default"] for word in ("torvane", "yurla")]
+    about = ["0 times", "not checked", "learner: default"]
+    assert shown == [[word, *about, f"also: {word}s"] for word in ("torvane", "yurla")]
     found = json.loads(rarewords("words", taught, "--json").stdout)
     assert [one["word"] for one in found] == ["torvane", "yurla"]
 

@@ -91,7 +91,10 @@ def words(folder: options.Taught, as_json: options.Json = False) -> None:
     from rarewords.injection.forget import taught_words
 
     found = taught_words(folder)
-    lines = (f"{one.word}\t{one.count:,} times\t{one.verdict}\tlearner: {one.learner}" for one in found)
+    lines = (
+        f"{one.word}\t{one.count:,} times\t{one.verdict}\tlearner: {one.learner}\talso: {', '.join(one.forms) or '-'}"
+        for one in found
+    )
     options.show(as_json, [vars(one) for one in found], *lines)
 
 

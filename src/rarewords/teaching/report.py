@@ -232,7 +232,10 @@ def _table(words: tuple[WordReport, ...], kind: str) -> str:
         gain = f"{word.check.gain:+.2f} ± {word.check.error:.2f}" if word.check else "–"
         answers = [", ".join(one[:3]) for one in (word.before, word.after)]
         numbers = [f"{word.count:,}", f"{word.contexts:,}", gain]
-        rows.append([word.word, f"`{as_title(word.question)}`", *answers, word.verdict, *numbers])
+        notes = [f"also {', '.join(word.forms)}"] if word.forms else []
+        notes += [f"kept apart from {word.apart}"] if word.apart else []
+        shown = f"{word.word} ({'; '.join(notes)})" if notes else word.word
+        rows.append([shown, f"`{as_title(word.question)}`", *answers, word.verdict, *numbers])
     header = ["word", "question", "before", "after", "verdict", "count", "sentences", "gain"]
     more = f"\n… and {len(words) - _ROWS:,} more.\n" if len(words) > _ROWS else ""
     return f"{KINDS[kind]['each_word']}\n\n{markdown_table(header, rows, left=5)}{more}"
