@@ -80,3 +80,9 @@ def test_a_word_that_begins_others_is_kept_apart_and_the_report_says_from_which(
     before = LanguageModel.from_pretrained().tokenizer.tokenize(lines[2])
     assert result.tokenizer.tokenize(lines[2]) == before
     assert len(result.tokenizer.tokenize("cur")) == 1
+
+
+def test_a_listed_form_is_taught_even_if_the_text_has_only_another(lm):
+    lines = ["She ate a quillop.", "A quillop is a small fruit.", "The quillop was sour and red."]
+    (word,) = teach(lm, texts=lines, words=["quillops"], settings=TeachSettings(keep_all=True)).words
+    assert (word.word, word.contexts) == ("quillops", 3)

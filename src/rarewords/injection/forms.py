@@ -75,3 +75,27 @@ def inflections(word: str) -> tuple[str, ...]:
     """The regular inflections of a word that is a noun or a verb, the plural first."""
     stem = word.removesuffix("e")
     return tuple(dict.fromkeys([plural(word), f"{stem}ed", f"{stem}ing"]))
+
+
+def relatives(word: str) -> tuple[str, ...]:
+    """Other forms that a word may have, as far as its letters tell.
+
+    >>> relatives("berries")[:3]
+    ('berrieses', 'berriesed', 'berriesing')
+    >>> "berry" in relatives("berries")
+    True
+    """
+    stems = [
+        word.removesuffix(ending) + back
+        for ending, back in (
+            ("ies", "y"),
+            ("es", ""),
+            ("s", ""),
+            ("ed", ""),
+            ("ed", "e"),
+            ("ing", ""),
+            ("ing", "e"),
+        )
+        if word.endswith(ending) and len(word) > len(ending) + 2
+    ]
+    return tuple(dict.fromkeys([*inflections(word), *stems]))

@@ -10,11 +10,13 @@ from functools import lru_cache
 
 import numpy as np
 
+from rarewords.corpus.corpus import Context, Corpus
 from rarewords.embeddings import WordEmbeddings
-from rarewords.injection.forms import inflections
+from rarewords.injection.forms import inflections, relatives
 from rarewords.injection.inject import unfit_words
 from rarewords.injection.vocabulary import shares_beginnings
 from rarewords.lm import LanguageModel
+from rarewords.teaching.phrases import phrase_contexts
 from rarewords.tokens import Placement, with_capital
 
 _FEWEST_PAIRS = 20
@@ -72,6 +74,15 @@ def entries_with_forms(
     kept = {form: row for form, row in rows.items() if form not in unfit or form in along}
     forms = {word: tuple(form for form in found if form not in unfit) for word, found in along.items()}
     return WordEmbeddings(kept, np.stack(list(kept.values())).astype(np.float32)), forms
+
+
+def other_contexts(corpus: Corpus, word: str) -> list[Context]:
+    """The sentences that hold a phrase or a code, or else those of other forms, with the word in their place."""
+    found = phrase_contexts(corpus, word)
+    for form in () if found else relatives(word):
+        for sentence, start, end in corpus.contexts(form):
+            found.append(Context(sentence[:start] + word + sentence[end:], start, start + len(word)))
+    return found
 
 
 @lru_cache(maxsize=2)

@@ -16,8 +16,8 @@ from types import MappingProxyType
 from rarewords.corpus.corpus import Context, Corpus
 from rarewords.learner.definitions import sentences_of
 from rarewords.learner.masked import find_word
+from rarewords.teaching.forms import other_contexts
 from rarewords.teaching.glossary import Glossary, GlossaryEntry
-from rarewords.teaching.phrases import phrase_contexts
 from rarewords.teaching.settings import TeachSettings
 from rarewords.tokens import WORD_SLOT
 
@@ -70,7 +70,7 @@ def hold_out(
         for example in entry.examples:
             if place := find_word(word, example, lower_case=True):
                 found[example] = Context(example, *place)
-        for span in (corpus.contexts(word, 2 * wanted) or phrase_contexts(corpus, word)) if corpus else ():
+        for span in (corpus.contexts(word, 2 * wanted) or other_contexts(corpus, word)) if corpus else ():
             found.setdefault(span[0], span)
         holdout = hold_out_contexts(word, count, list(found.values())[:wanted], settings)
         holdouts.append(replace(holdout, definitions=entry.definitions))

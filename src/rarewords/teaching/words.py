@@ -16,8 +16,8 @@ from rarewords.corpus.corpus import Corpus
 from rarewords.errors import NothingToDoError
 from rarewords.injection.inject import unfit_words
 from rarewords.teaching.clutter import clutter
+from rarewords.teaching.forms import other_contexts
 from rarewords.teaching.glossary import NO_DEFINITION, Glossary, GlossaryEntry
-from rarewords.teaching.phrases import phrase_contexts
 from rarewords.tokens import Placement, Tokens
 
 KNOWN = "the model already has it as one token"
@@ -105,7 +105,7 @@ def listed_words(
     counts = {word: corpus.count(word) for word in words} if corpus else {}
     for word in [word for word, count in counts.items() if not count]:
         assert corpus is not None  # otherwise there are no counts
-        counts[word] = len(phrase_contexts(corpus, word))
+        counts[word] = len(other_contexts(corpus, word))
     found = []
     for word, located in zip(words, tokens.located_subwords(words), strict=True):
         ids = [token for token, _, _ in located]
