@@ -17,7 +17,7 @@ from rarewords import Corpus, LanguageModel, wnlampro
 from rarewords._internal.files import whole_folder
 from rarewords._internal.progress import progress
 from rarewords.corpus import characters as ch
-from rarewords.corpus.corpus import SENTENCES_PER_BLOCK
+from rarewords.corpus.corpus import SENTENCES_PER_BATCH
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.text import split, word_hashes
 from rarewords.models import DEFAULT_MODEL
@@ -25,7 +25,7 @@ from rarewords.models import DEFAULT_MODEL
 UNKNOWN = "zzzz"  # stands for every word that nothing is read from
 _FREQUENT = 100
 _MARKS = str.maketrans(dict.fromkeys('."\u201c\u201d', " "))  # these have no embedding
-_LINES_AT_ONCE = 16 * SENTENCES_PER_BLOCK
+_LINES_AT_ONCE = 16 * SENTENCES_PER_BATCH
 
 
 class SampledCorpus(Corpus):

@@ -73,7 +73,8 @@ def test_the_token_of_a_word_belongs_to_the_word(taught):
     examples = tuning.Examples.of(tokenizer, [text], [[0] * len(text)])
     pairs = list(zip(examples.ids[0].tolist(), examples.words[0].tolist(), strict=True))
     assert [word for token, word in pairs if token == ids["oldanka"]] == [1]
-    assert [word for token, word in pairs if token == ids["kumquat"]] == [5, 6]
+    replaced = len(tokenizer.tokenize("oldanka")) == 1  # WordPiece then reads kumquats as kumquat ##s
+    assert [word for token, word in pairs if token == ids["kumquat"]] == ([3, 5, 6] if replaced else [5, 6])
     assert sorted({word for _, word in pairs}) == [-1, *range(len(text))]
 
 

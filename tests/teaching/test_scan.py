@@ -85,7 +85,7 @@ def test_an_encoder_is_not_searched_for_words(tmp_path):
         scan([RARE], encoder)
 
 
-@pytest.mark.parametrize("changes", [{}, {"top": 2}, {"min_count": 4}, {"rule": "any"}])
+@pytest.mark.parametrize("changes", [{}, {"top": 5}, {"min_count": 4}, {"rule": "any"}])
 @pytest.mark.parametrize("model", ["small", pytest.param("bundled", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("source", ["invented", "wikipedia"])
 def test_scan_dry_run_and_teach_agree_on_words_order_mismatch_and_reasons(
