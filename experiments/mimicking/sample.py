@@ -46,7 +46,7 @@ class SampledCorpus(Corpus):
 
     def without(self, words: Iterable[str]) -> "SampledCorpus":
         """The corpus as if these words were not counted."""
-        corpus = SampledCorpus(self.path, self.header, self._checksums)
+        corpus = SampledCorpus(self.path, self.header)
         corpus._counts, corpus.left_out = self._counts, frozenset(words)
         return corpus
 
