@@ -116,3 +116,9 @@ def test_the_card_says_whether_the_model_answers_with_the_words():
     )
     assert "does not answer with them" in silent
     assert "may answer with them" in open_
+
+
+def test_the_card_says_what_the_model_is_for_and_whom_to_cite():
+    text = ModelCard(model_card("mine", ["a"], kind="encoder", folder=None)).text
+    for part in ("## Intended use", "## Limitations", "## Citation", "Attentive Mimicking", "BERTRAM"):
+        assert part in text
