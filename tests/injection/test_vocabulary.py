@@ -9,11 +9,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from rarewords import LanguageModel, Query, WordEmbeddings, inject
 from rarewords.injection.inject import save_folder
-from rarewords.injection.vocabulary import add_entries, added_words, ruled_words
+from rarewords.injection.vocabulary import add_entries, added_words, remove_entries, ruled_words
 from rarewords.models import load_pretrained
 from tests.architectures import ARCHITECTURES, byte_bpe, real_text, small_model, whole_text_bpe
 from tests.errors import refused_with
@@ -287,3 +288,13 @@ def cpu_time(tokenizer, lines):
     start = time.process_time()
     tokenizer(lines)
     return time.process_time() - start
+
+
+def test_a_vocabulary_that_gives_two_entries_one_id_is_refused():
+    tokenizer = byte_bpe()
+    stored = json.loads(tokenizer.backend_tokenizer.to_str())
+    stored["model"]["vocab"]["9"] = 0
+    tokenizer._tokenizer = Tokenizer.from_str(json.dumps(stored))
+    with refused_with("tokenizer"):
+        add_entries(tokenizer, ["kumquat"], "replace")
+        remove_entries(tokenizer, 0)

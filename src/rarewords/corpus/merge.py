@@ -77,7 +77,7 @@ def merge_parts(
     names = [f"{path.parent.name}/{path.name}" for path in paths]
     merge = Merge(tuple(paths), work / "merge" / key_of(names, settings.to_dict()), settings)
     read = [Totals(**read_json(path / "part.json")) for path in paths]
-    totals = Totals(*map(sum, zip(*map(astuple, read), strict=True)))
+    totals = Totals(*map(sum, zip((0, 0, 0), *map(astuple, read), strict=True)))  # of no parts, nothing
     if not totals.words:
         shutil.rmtree(work, ignore_errors=True)  # a second start has no use for it
         raise InputError("the text has no words; check that the files hold text", code="no-text")

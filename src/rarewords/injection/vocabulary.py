@@ -17,6 +17,7 @@ from typing import Any
 from tokenizers import AddedToken, Tokenizer, normalizers
 from transformers import PreTrainedTokenizerFast
 
+from rarewords.errors import InputError
 from rarewords.injection.rules import BEGIN, CLOSE, OPEN, RULED, as_letter, form_of, rules
 from rarewords.tokens import Placement
 
@@ -206,7 +207,11 @@ def _load(tokenizer: Any, stored: dict[str, Any]) -> None:
     The class of an architecture, such as ``GPT2Tokenizer``, takes no more than vocabulary and merges from it
     when it is loaded.
     """
-    tokenizer._tokenizer = Tokenizer.from_str(json.dumps(stored, ensure_ascii=False))
+    try:
+        tokenizer._tokenizer = Tokenizer.from_str(json.dumps(stored, ensure_ascii=False))
+    except Exception as error:  # the tokenizers library raises nothing more special
+        problem = f"the tokenizer cannot be changed ({error!s:.100}); restore its files"
+        raise InputError(problem, code="tokenizer") from None
     if stored["model"]["type"] != "WordPiece" or has_rules(tokenizer):
         names = list(tokenizer.model_input_names)
         tokenizer.__class__ = PreTrainedTokenizerFast
