@@ -27,7 +27,7 @@ RULED = re.compile(f"{OPEN}[^\u1400-\u167f]")  # no word of a language that is w
 
 
 def as_letter(sign: str) -> str:
-    """A letter that stands for a character that is none; the character itself if it is one.
+    """The letter that stands for a sign. Letters stand for themselves.
 
     >>> as_letter("-") == chr(0x17000 + ord("-"))
     True
