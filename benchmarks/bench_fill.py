@@ -33,8 +33,7 @@ def main() -> None:
     # Half of the words are whole, half are glued from two, so that lengths differ as they do in probing.
     drawn = np.random.default_rng(0).choice(words, (asked.blanks, 2))
     asks = [
-        (PATTERNS[i % len(PATTERNS)], first if i % 2 else first + second)
-        for i, (first, second) in enumerate(drawn)
+        (PATTERNS[i % len(PATTERNS)], first if i % 2 else first + second) for i, (first, second) in enumerate(drawn)
     ]
     texts = [pattern.replace("<W>", word).replace("_", pipe.tokenizer.mask_token) for pattern, word in asks]
     one = {

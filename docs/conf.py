@@ -9,13 +9,7 @@ copyright = author
 version = release = rarewords.__version__
 REPOSITORY = "https://github.com/rarewords/rarewords"
 
-extensions = [
-    "myst_parser",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
-    "sphinx_copybutton",
-    "sphinxcontrib.typer",
-]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx_copybutton", "sphinxcontrib.typer"]
 exclude_patterns = ["results"]
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3
@@ -25,11 +19,7 @@ html_theme = "furo"
 html_title = f"rarewords {release}"
 html_static_path = ["_static"]
 html_css_files = ["tables.css"]
-html_theme_options = {
-    "source_repository": REPOSITORY,
-    "source_branch": "main",
-    "source_directory": "docs/",
-}
+html_theme_options = {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"}
 copybutton_prompt_text = "$ "
 copybutton_exclude = ".linenos, .gp, .go"
 

@@ -37,8 +37,7 @@ def draw(result: TeachResult, lm: LanguageModel) -> str:
     height = _TOP + len(rows) * _ROW + 34
     headings = ("word and its subwords", "definition", "before", "after")
     head = "".join(
-        f'<text x="{x}" y="70" class="quiet">{name}</text>'
-        for x, name in zip(_COLUMNS, headings, strict=True)
+        f'<text x="{x}" y="70" class="quiet">{name}</text>' for x, name in zip(_COLUMNS, headings, strict=True)
     )
     note = f"Answers of {escape(result.base)} to “a … is a kind of _”."
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img"

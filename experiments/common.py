@@ -68,9 +68,7 @@ def with_interval(values: np.ndarray) -> dict[str, Any]:
     return {"change": float(values.mean()), "interval": list(bootstrap_interval(values))}
 
 
-def change_of(
-    before: np.ndarray, after: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray]
-) -> dict[str, Any]:
+def change_of(before: np.ndarray, after: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray]) -> dict[str, Any]:
     """The change of a statistic of sums over items, with its 95 % bootstrap interval, as columns.
 
     :param before: what each item adds to the sums. *Shape:* (items, sums)

@@ -11,17 +11,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 import transformers as hf
-from tokenizers import (
-    AddedToken,
-    Regex,
-    Tokenizer,
-    decoders,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
-)
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from rarewords.models import bundled_model
 
@@ -41,9 +31,7 @@ def real_text() -> str:
 
 def small_model(architecture: str, *, tied: bool = True):
     """A new model and tokenizer: ``(model, tokenizer)``."""
-    tokenizer = {"roberta": byte_bpe, "modernbert": byte_bpe, "albert": unigram}.get(
-        architecture, wordpiece
-    )()
+    tokenizer = {"roberta": byte_bpe, "modernbert": byte_bpe, "albert": unigram}.get(architecture, wordpiece)()
     size = {
         "vocab_size": len(tokenizer),
         "pad_token_id": tokenizer.pad_token_id,
@@ -76,10 +64,7 @@ def wordpiece():
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    _train(
-        tokenizer,
-        trainers.WordPieceTrainer(vocab_size=VOCABULARY, special_tokens=special, show_progress=False),
-    )
+    _train(tokenizer, trainers.WordPieceTrainer(vocab_size=VOCABULARY, special_tokens=special, show_progress=False))
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
@@ -115,9 +100,7 @@ def whole_text_bpe():
     """BPE of a whole text at once, as in Llama 2: the space is a letter like any other."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    tokenizer.decoder = decoders.Sequence(
-        [decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
-    )
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
     trainer = trainers.BpeTrainer(vocab_size=VOCABULARY, special_tokens=["<unk>"], show_progress=False)
     tokenizer.train_from_iterator((line[:80] for line in _training_lines()[:300]), trainer)
     return hf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", **INPUTS)
@@ -131,9 +114,7 @@ def unigram():
     special = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
     _train(
         tokenizer,
-        trainers.UnigramTrainer(
-            vocab_size=VOCABULARY, special_tokens=special, unk_token="<unk>", show_progress=False
-        ),
+        trainers.UnigramTrainer(vocab_size=VOCABULARY, special_tokens=special, unk_token="<unk>", show_progress=False),
     )
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]

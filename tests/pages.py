@@ -38,9 +38,7 @@ PAGES = [
     ROOT / "README.md",
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if "results" not in page.relative_to(ROOT).parts),
 ]
-_FENCE = re.compile(
-    r"^(?P<mark>`{3,}|~{3,})(?P<language>[^\n`]*)\n(?P<text>.*?)^(?P=mark)[ \t]*$", re.M | re.S
-)
+_FENCE = re.compile(r"^(?P<mark>`{3,}|~{3,})(?P<language>[^\n`]*)\n(?P<text>.*?)^(?P=mark)[ \t]*$", re.M | re.S)
 _NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\s*\Z")
 _OPTION = re.compile(r"^:(\w+): (.*)\n", re.M)
 _NUMBER = re.compile(r"[+-]?\d[\d,]*(?:\.\d+)?")
@@ -153,9 +151,7 @@ class Shell:
     def __enter__(self):
         self._before = Path.cwd()
         os.chdir(self.folder)
-        self._programs = (
-            tempfile.TemporaryDirectory()
-        )  # in the page's folder, the socket's name may get too long
+        self._programs = tempfile.TemporaryDirectory()  # in the page's folder, the socket's name may get too long
         programs = Path(self._programs.name)
         address = str(programs / "socket")
         self._server = socket.socket(socket.AF_UNIX)

@@ -60,9 +60,7 @@ def test_every_page_is_in_the_site_and_it_builds_without_a_warning(tmp_path):
     command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", ROOT / "docs", tmp_path / "site"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    built = {
-        path.relative_to(tmp_path / "site").with_suffix(".md") for path in tmp_path.glob("site/**/*.html")
-    }
+    built = {path.relative_to(tmp_path / "site").with_suffix(".md") for path in tmp_path.glob("site/**/*.html")}
     assert {page.relative_to(ROOT / "docs") for page in PAGES if page.name != "README.md"} <= built
     reference = (tmp_path / "site/reference/python.html").read_text("utf-8")
     assert 'id="rarewords.teach"' in reference
@@ -193,9 +191,7 @@ def test_the_dependencies_are_those_of_the_project():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     listed = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
     wanted = {re.match(r"[\w-]+", one)[0] for one in listed} - {"rarewords"}
-    rows = re.findall(
-        r"^\| (?!Package|Extra|---)(.+) \|$", (ROOT / "docs/dependencies.md").read_text("utf-8"), re.M
-    )
+    rows = re.findall(r"^\| (?!Package|Extra|---)(.+) \|$", (ROOT / "docs/dependencies.md").read_text("utf-8"), re.M)
     named = {one for row in rows for one in re.findall(r"[a-z][\w-]+", row.rpartition(" | ")[0])}
     assert named - set(project["optional-dependencies"]) == wanted - set(project["optional-dependencies"])
 

@@ -12,9 +12,7 @@ from rarewords import InputError, WordEmbeddings
 from rarewords.embeddings import open_embeddings, read_words
 from tests.errors import refused_with
 
-WORD = st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_size=12).filter(
-    lambda w: w.strip()
-)
+WORD = st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_size=12).filter(lambda w: w.strip())
 
 
 def some_embeddings(n=20, dim=8, seed=0):

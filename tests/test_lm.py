@@ -203,9 +203,7 @@ def test_a_masked_lm_is_loaded_with_its_head_and_an_encoder_without(architecture
     bare = saved(model.base_model, tokenizer, tmp_path / "bare")
     assert (bare.kind, bare.pooling) == ("encoder", "mean")
     ids = torch.tensor([whole.subwords("kumquat")])
-    torch.testing.assert_close(
-        bare.last_hidden_state(bare.embed(ids)), whole.last_hidden_state(whole.embed(ids))
-    )
+    torch.testing.assert_close(bare.last_hidden_state(bare.embed(ids)), whole.last_hidden_state(whole.embed(ids)))
 
 
 @pytest.mark.parametrize("architecture", CAUSAL)

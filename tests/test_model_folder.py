@@ -121,9 +121,7 @@ def test_forget_refuses_a_config_that_contradicts_the_model(name, value, copy, t
     if config[name] == value:
         pytest.skip("the true value")
     change(copy / "config.json", **{name: value})
-    positive = (
-        type(value) is int and 0 < value < 2**31
-    )  # otherwise the folder is refused before the model is loaded
+    positive = type(value) is int and 0 < value < 2**31  # otherwise the folder is refused before the model is loaded
     command = ("forget", copy, "kumquat", "--out", tmp_path / "out")
     assert "config.json" in refused("word" if positive else "model-folder", *command)
     assert not (tmp_path / "out").exists()
@@ -163,14 +161,7 @@ def test_affected_finds_words_that_were_injected_into_a_taught_folder(tmp_path):
     masked = masked_folder(tmp_path / "masked")
     (tmp_path / "terms.csv").write_text("term,definition\nkumquat,a small fruit\n")
     rarewords(
-        *(
-            "-q",
-            "teach",
-            "--glossary",
-            tmp_path / "terms.csv",
-            "--model",
-            encoder_folder(tmp_path / "encoder"),
-        ),
+        *("-q", "teach", "--glossary", tmp_path / "terms.csv", "--model", encoder_folder(tmp_path / "encoder")),
         *("--reader-model", masked, "--set", "keep_all=true", "--out", tmp_path / "t"),
     )
     inject_folder(tmp_path / "t", embeddings_for(["salsify"], 32), tmp_path / "both")

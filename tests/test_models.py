@@ -39,9 +39,7 @@ def cache(tmp_path, monkeypatch):
 def test_the_folder_is_an_ordinary_model_folder_unpacked_once(cache):
     folder = bundled_model()
     assert folder.parent.parent == cache
-    assert {"config.json", "model.safetensors", "tokenizer.json", "README.md"} <= {
-        p.name for p in folder.iterdir()
-    }
+    assert {"config.json", "model.safetensors", "tokenizer.json", "README.md"} <= {p.name for p in folder.iterdir()}
     made = (folder / "model.safetensors").stat().st_mtime_ns
     assert bundled_model() == folder
     assert (folder / "model.safetensors").stat().st_mtime_ns == made
@@ -82,9 +80,7 @@ def test_five_processes_at_once_all_get_a_whole_model(cache):
     environment = {"RAREWORDS_CACHE": str(cache), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
 
     def start(_):
-        return subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-        )
+        return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
 
     with ThreadPoolExecutor(5) as pool:
         digests = {done.stdout.strip() for done in pool.map(start, range(5))}
@@ -217,9 +213,7 @@ def empty_hub():
 
 def refused(done):
     """Whether a run was refused in one line because there is no such model."""
-    return (done.returncode, done.stderr.count("\n")) == (2, 1) and done.stderr.endswith(
-        " [model-not-found]\n"
-    )
+    return (done.returncode, done.stderr.count("\n")) == (2, 1) and done.stderr.endswith(" [model-not-found]\n")
 
 
 @pytest.mark.slow
@@ -279,10 +273,6 @@ def test_encoders_and_causal_lms_are_taken_by_their_names_on_the_hub(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert [json.loads(line) for line in done.stdout.splitlines()] == expected
     # What is made of them is a folder of the same kind, without links into the cache.
-    assert [model_kind(out / name) for name in ("encoder", "causal", "bare")] == [
-        "encoder",
-        "causal",
-        "encoder",
-    ]
+    assert [model_kind(out / name) for name in ("encoder", "causal", "bare")] == ["encoder", "causal", "encoder"]
     assert not any(path.is_symlink() for path in out.rglob("*"))
     assert (out / "encoder" / "1_Pooling" / "config.json").is_file()

@@ -72,10 +72,7 @@ def test_a_sequence_classifier_and_a_token_classifier_can_be_trained(folder, sen
     new = batch["input_ids"] >= 30522
     assert new.any()
     labels = torch.tensor([number % 2 for number in range(len(sentences))])
-    for kind, wanted in (
-        (AutoModelForSequenceClassification, labels),
-        (AutoModelForTokenClassification, new.long()),
-    ):
+    for kind, wanted in ((AutoModelForSequenceClassification, labels), (AutoModelForTokenClassification, new.long())):
         model = kind.from_pretrained(folder, num_labels=2)
         losses = train(model, [{**batch, "labels": wanted}] * STEPS)
         assert losses[0] < 2

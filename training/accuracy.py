@@ -31,9 +31,7 @@ def windows(folder: Path, count: int, seed: int) -> tuple[np.ndarray, np.ndarray
 
 
 @torch.no_grad()
-def accuracy(
-    lm: LanguageModel, rows: np.ndarray, places: np.ndarray, vocabulary: list[str]
-) -> tuple[float, float]:
+def accuracy(lm: LanguageModel, rows: np.ndarray, places: np.ndarray, vocabulary: list[str]) -> tuple[float, float]:
     """The share of masked tokens that a model finds, and its standard error over windows."""
     tokenizer = lm.tokenizer
     own = torch.tensor(tokenizer.convert_tokens_to_ids(vocabulary))

@@ -25,9 +25,7 @@ def bert_weights(path: str) -> dict[str, torch.Tensor]:
         if node.op_type == "MatMul":
             # /encoder/layer.0/attention/self/query/MatMul -> encoder.layer.0.attention.self.query.weight
             module = node.name.strip("/").removesuffix("/MatMul").replace("/", ".")
-            weights |= {
-                f"{module}.weight": stored[name].T.contiguous() for name in node.input if name in stored
-            }
+            weights |= {f"{module}.weight": stored[name].T.contiguous() for name in node.input if name in stored}
     return {name: value.half() for name, value in weights.items()}
 
 

@@ -28,11 +28,7 @@ _PAPER = {
 # The paper's table of examples, with the targets it names.
 _EXAMPLES = {
     "antonym": {"new": "old", "general": "specific", "local": "global"},
-    "hypernym": {
-        "book": "product publication",
-        "basketball": "game ball sport",
-        "lingonberry": "fruit bush berry",
-    },
+    "hypernym": {"book": "product publication", "basketball": "game ball sport", "lingonberry": "fruit bush berry"},
     "cohyponym": {
         "samosa": "pizza sandwich salad",
         "harmonium": "brass flute sax",
@@ -81,9 +77,7 @@ def examples_table(dataset: Dataset) -> str:
                     relation_title(relation),
                     f"{entry.word.count:,}" if entry else "no entry",
                     ", ".join(present) or "–",
-                    ", ".join(missing) + (f" (has: {', '.join(texts[:3])})" if texts else "")
-                    if missing
-                    else "–",
+                    ", ".join(missing) + (f" (has: {', '.join(texts[:3])})" if texts else "") if missing else "–",
                 ]
             )
     header = ["word", "relation", "count", "targets the paper names", "not among them here"]

@@ -25,9 +25,7 @@ def pack(state: dict[str, Tensor]) -> dict[str, Tensor]:
         value = value.detach().float().cpu()
         if value.ndim == 2 and len(value) > 1:
             scale = (value.abs().amax(dim=1) / 127).clamp_min(1e-8).half()
-            packed[f"{name}.int8"] = (
-                torch.round(value / scale.float()[:, None]).clamp(-127, 127).to(torch.int8)
-            )
+            packed[f"{name}.int8"] = torch.round(value / scale.float()[:, None]).clamp(-127, 127).to(torch.int8)
             packed[f"{name}.scale"] = scale
         else:
             packed[name] = value.half()
@@ -53,9 +51,7 @@ def make_folder(checkpoint: Path, out: Path, like: Path) -> None:
 
     out.mkdir(parents=True, exist_ok=True)
     names = [
-        path.name
-        for path in like.iterdir()
-        if path.suffix in (".json", ".txt", ".md") and path.stem != "manifest"
+        path.name for path in like.iterdir() if path.suffix in (".json", ".txt", ".md") and path.stem != "manifest"
     ]
     for name in names:
         if like != out:

@@ -33,9 +33,7 @@ def pack(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def pack_folder(mimic: Path, out: Path) -> None:
     """Write a mimic model as a packed folder."""
     shutil.copytree(mimic, out)
-    save_file(
-        pack(load_file(mimic / "model.safetensors")), out / "model.safetensors", metadata={"format": "pt"}
-    )
+    save_file(pack(load_file(mimic / "model.safetensors")), out / "model.safetensors", metadata={"format": "pt"})
 
 
 if __name__ == "__main__":

@@ -41,12 +41,7 @@ def tokenize_part(job: tuple[Path, int, int, Path, Path]) -> tuple[int, int]:
             if len(encoded.ids) >= 5:
                 (held if held_out else docs).append(np.array([*encoded.ids, SEP], dtype=np.uint16))
         if not held_out:
-            cut = [
-                sentence
-                for line in block
-                for sentence in _SENTENCE_END.split(line)
-                if 20 < len(sentence) < 220
-            ]
+            cut = [sentence for line in block for sentence in _SENTENCE_END.split(line) if 20 < len(sentence) < 220]
             for encoded in tokenizer.encode_batch(cut, add_special_tokens=False):
                 if 5 <= len(encoded.ids) <= ROW - 2:
                     row = [CLS, *encoded.ids, SEP]

@@ -158,16 +158,8 @@ def optimizer_of(model: BertForMaskedLM) -> torch.optim.Optimizer:
     tied = {id(parameter) for parameter in trunk}
     head = [parameter for parameter in model.cls.parameters() if id(parameter) not in tied]
     groups = [
-        {
-            "params": [parameter for parameter in trunk if parameter.ndim >= 2],
-            "weight_decay": 0.01,
-            "speed": 1.0,
-        },
-        {
-            "params": [parameter for parameter in trunk if parameter.ndim < 2],
-            "weight_decay": 0.0,
-            "speed": 1.0,
-        },
+        {"params": [parameter for parameter in trunk if parameter.ndim >= 2], "weight_decay": 0.01, "speed": 1.0},
+        {"params": [parameter for parameter in trunk if parameter.ndim < 2], "weight_decay": 0.0, "speed": 1.0},
         {"params": head, "weight_decay": 0.0, "speed": HEAD_RATE},
     ]
     return torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.98), eps=1e-8, fused=True)

@@ -27,11 +27,7 @@ EXAMPLES = [
         "",
     ],
     ["ozempic", "Her doctor put her on ozempic.", "an injected drug against diabetes"],
-    [
-        "oldanka",
-        "The oldanka sailed out of the harbor at dawn.\nThree men rowed the oldanka across the lake.",
-        "",
-    ],
+    ["oldanka", "The oldanka sailed out of the harbor at dawn.\nThree men rowed the oldanka across the lake.", ""],
     ["vegemite", "He spread vegemite on his toast.", "a dark salty spread made from yeast"],
 ]
 STYLE = """
@@ -151,12 +147,9 @@ def _answers(lm: LanguageModel, word: str, embedding: Any, questions: list[str])
     before = [Query(one, word) for one in asked]
     after = [Query(one, word, embedding, "append") for one in asked]
     found = lm.fill([*before, *after], top_k=ANSWERS)
-    rows = [
-        [(one["word"], one["probability"]) for one in found.as_json(row)] for row in range(2 * len(asked))
-    ]
+    rows = [[(one["word"], one["probability"]) for one in found.as_json(row)] for row in range(2 * len(asked))]
     pairs = [
-        _pair(one.replace("<W>", word), rows[row], rows[row + len(asked)], "{:.0%}")
-        for row, one in enumerate(asked)
+        _pair(one.replace("<W>", word), rows[row], rows[row + len(asked)], "{:.0%}") for row, one in enumerate(asked)
     ]
     return "<h3>Answers</h3>" + "".join(pairs)
 
@@ -193,9 +186,7 @@ def _pair(
 ) -> str:
     heading = f"<h4>{escape(title)}</h4>" if title else ""
     sides = zip(("before", "after"), names, (before, after), strict=True)
-    shown = "".join(
-        f'<div class="side {side}"><b>{name}</b>{_bars(rows, form)}</div>' for side, name, rows in sides
-    )
+    shown = "".join(f'<div class="side {side}"><b>{name}</b>{_bars(rows, form)}</div>' for side, name, rows in sides)
     return f'<div class="pair">{heading}{shown}</div>'
 
 

@@ -70,9 +70,7 @@ class Probe:
                 self.lm, self.corpus, words=self.fitted_on, contexts=CONTEXTS, leave_out=keywords, seed=seed
             )
 
-    def learn(
-        self, learner: WordLearner, contexts: int | None = None, cache: Cache | None = None
-    ) -> WordEmbeddings:
+    def learn(self, learner: WordLearner, contexts: int | None = None, cache: Cache | None = None) -> WordEmbeddings:
         """The embeddings of all keywords that the learner can make one for."""
         with tf32():
             return learner.learn_words(self.words, self.corpus, contexts=contexts, cache=cache).embeddings
@@ -114,9 +112,7 @@ def ways(
     results.show(*_SHOWN, where={"relation": ("all", "without misspellings")})
 
 
-def _asked(
-    probe: Probe, seeds: list[int], mimic: str | None, save: Path | None
-) -> Iterator[tuple[str, np.ndarray]]:
+def _asked(probe: Probe, seeds: list[int], mimic: str | None, save: Path | None) -> Iterator[tuple[str, np.ndarray]]:
     lm, words = probe.lm, probe.words
     with tf32():
         approximated = one_token_approximation(lm, words, keep_single=True).embeddings
@@ -157,9 +153,7 @@ def contexts(
     for count in numbers:
         embeddings = probe.learn(learner, count)
         for placement in ("replace", "append"):
-            add_cells(
-                results, probe, f"{placement}, {count} contexts", probe.ask(embeddings, placement), before
-            )
+            add_cells(results, probe, f"{placement}, {count} contexts", probe.ask(embeddings, placement), before)
     results.show(*_SHOWN, where={"relation": ("all",), "frequency": ("all",)})
 
 
@@ -221,9 +215,7 @@ def cells(dataset: Dataset) -> Mapping[tuple[str, str], np.ndarray]:
     groups["without misspellings"] = relation != "corruption"
     groups["target in the keyword"] = np.array([holds_target(entry) for entry in dataset])
     found = {
-        (name, one): rows & ((band == one) | (one == "all"))
-        for name, rows in groups.items()
-        for one in ("all", *BANDS)
+        (name, one): rows & ((band == one) | (one == "all")) for name, rows in groups.items() for one in ("all", *BANDS)
     }
     return {key: rows for key, rows in found.items() if rows.any()}
 

@@ -80,9 +80,7 @@ def collect(
             reports, embeddings = learn_and_check(lm, learner, check, holdouts, Cache(Path(folder)))
         checked = [one for one in reports if one.check is not None]
         with out.open("a", encoding="utf-8") as stream:
-            stream.writelines(
-                json.dumps(line) + "\n" for line in labelled(lm, checked, embeddings, entries, placement)
-            )
+            stream.writelines(json.dumps(line) + "\n" for line in labelled(lm, checked, embeddings, entries, placement))
         typer.echo(f"{start + len(holdouts)} of {len(left)} words")
 
 
@@ -178,8 +176,7 @@ def labelled(
             "gain": round(one.check.gain, 4),
             "features": {name: round(value, 4) for name, value in asdict(one.check.features).items()},
             "entries": [
-                (old.relation[row], *(round(float(found.reciprocal[row]), 4) for found in (old, new)))
-                for row in rows
+                (old.relation[row], *(round(float(found.reciprocal[row]), 4) for found in (old, new))) for row in rows
             ],
         }
 

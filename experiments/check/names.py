@@ -74,9 +74,7 @@ def flips(model: ModelOption, data: DataOption, names: int = 100, seed: SeedOpti
     table = np.array(allowed)
     once = table[:-1].any(0)
     later = np.array([(own[:-1] & ~own[1:]).any() for own in table.T])
-    results.add(
-        sentences="all", names=int(once.sum()), taught_before=int(later.sum()), **with_interval(later[once])
-    )
+    results.add(sentences="all", names=int(once.sum()), taught_before=int(later.sum()), **with_interval(later[once]))
     results.show()
 
 
@@ -87,9 +85,7 @@ def retrieval(model: ModelOption, data: DataOption, names: int = 200, seed: Seed
     results = Results(None, "check retrieval", lm, names=names, seed=seed)
     results.out = RESULTS / f"retrieval-{results.model}.json"
     drawn = drawn_sentences(scifact, lm, names, seed)
-    lines = [
-        line for at, (_, own) in enumerate(drawn.values()) for line in own[: SENTENCES[at % len(SENTENCES)]]
-    ]
+    lines = [line for at, (_, own) in enumerate(drawn.values()) for line in own[: SENTENCES[at % len(SENTENCES)]]]
     nouns = {name: noun for name, (noun, _) in drawn.items()}
     encoders: dict[str, Any] = {}
     for title, keep_all in (("by default", False), ("all", True)):
@@ -123,9 +119,7 @@ def report(results: Results, task: str, scores: dict[str, np.ndarray], against: 
         results.add(task=task, taught=title, queries=len(own), mean=own.mean(), against=against, **change)
 
 
-def drawn_sentences(
-    scifact: SciFact, lm: LanguageModel, names: int, seed: int
-) -> dict[str, tuple[str, list[str]]]:
+def drawn_sentences(scifact: SciFact, lm: LanguageModel, names: int, seed: int) -> dict[str, tuple[str, list[str]]]:
     """For each name its noun and 17 sentences with the name in place of the noun, in a random order."""
     new = scifact.new_names(3 * names, lm.whole_words)
     found: dict[str, set[str]] = defaultdict(set)

@@ -114,10 +114,7 @@ def masked(
         [
             one and one.embedding
             for one in learner.learn_each(
-                [
-                    Evidence(use["term"], (), (given["meaning"],))
-                    for use, given in zip(uses, source, strict=True)
-                ]
+                [Evidence(use["term"], (), (given["meaning"],)) for use, given in zip(uses, source, strict=True)]
             )
         ]
         for source in (uses, others)
@@ -188,10 +185,7 @@ def encoder(
         meanings = list(dict.fromkeys(json.loads(line)["meaning"] for line in lines))
         glossary = {use["term"]: use["meaning"] for use in uses}
         shuffled = Random(0).sample(list(glossary.values()), len(glossary))
-        glossaries = {
-            "definition": glossary,
-            "another definition": dict(zip(glossary, shuffled, strict=True)),
-        }
+        glossaries = {"definition": glossary, "another definition": dict(zip(glossary, shuffled, strict=True))}
         untaught = _encoder(model)
         texts = [use["question"] for use in uses]
         ranks.setdefault("untaught", []).extend(reciprocal_ranks(untaught, uses, meanings, texts))
@@ -207,9 +201,7 @@ def encoder(
     for name, rows in {"all": np.ones(len(before), bool), "taught": np.array(taught)}.items():
         for way, own in ranks.items():
             change = with_interval((np.array(own) - before)[rows])
-            results.add(
-                way=way, terms=name, sentences=int(rows.sum()), mrr=np.array(own)[rows].mean(), **change
-            )
+            results.add(way=way, terms=name, sentences=int(rows.sum()), mrr=np.array(own)[rows].mean(), **change)
     results.show()
 
 
@@ -283,10 +275,7 @@ def reciprocal_ranks(
     encoder: Any, uses: Sequence[dict[str, Any]], meanings: list[str], texts: list[str]
 ) -> list[float]:
     """Of the true meaning of each term."""
-    scores = (
-        encoder.encode(texts, normalize_embeddings=True)
-        @ encoder.encode(meanings, normalize_embeddings=True).T
-    )
+    scores = encoder.encode(texts, normalize_embeddings=True) @ encoder.encode(meanings, normalize_embeddings=True).T
     true = scores[np.arange(len(uses)), [meanings.index(use["meaning"]) for use in uses]]
     found: list[float] = (1 / (1 + (scores > true[:, None]).sum(1))).tolist()
     return found

@@ -44,9 +44,7 @@ FACTORIAL = (
     Setting("rate-0.02-threshold-2", changes={"learning_rate": 0.02, "ngram_threshold": 2}),
     Setting("rate-0.005", changes={"learning_rate": 0.005}),
     Setting("copies-7", changes={"copies_per_count": 7}),
-    replace(
-        TODAY, name="count-100-contexts-64-rate-0.02", changes={"min_count": FREQUENT, "learning_rate": 0.02}
-    ),
+    replace(TODAY, name="count-100-contexts-64-rate-0.02", changes={"min_count": FREQUENT, "learning_rate": 0.02}),
 )
 AM: dict[str, Any] = {"preset": "am"}
 WITHOUT: dict[str, dict[str, Any]] = {
@@ -68,9 +66,7 @@ def main(
     cuda = study.lm.device.type == "cuda"
     device = torch.cuda.get_device_name() if cuda else platform.machine()
     about = {"version": __version__, "code": key_of("results"), "model": shown_name(study.lm.name)}
-    study.write(
-        "about", {**about, "fingerprint": study.lm.fingerprint, "device": device, "torch": torch.__version__}
-    )
+    study.write("about", {**about, "fingerprint": study.lm.fingerprint, "device": device, "torch": torch.__version__})
     failed = work_off(list(jobs(study).values()), out / "jobs")
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}; {out / 'jobs'} has the errors")
@@ -121,13 +117,7 @@ def jobs(study: Study) -> dict[str, Job]:
     for name in ("fast", "paper"):
         add(f"sample-{name}", partial(study.make_sample, name), *TEXT)
     for name in ("fast", "paper"):
-        add(
-            f"with-sample-{name}",
-            partial(_train_on_sample, study, name),
-            "sample-fast",
-            "sample-paper",
-            *TEXT,
-        )
+        add(f"with-sample-{name}", partial(_train_on_sample, study, name), "sample-fast", "sample-paper", *TEXT)
     add("sample-distance", partial(_distances, study), "sample-fast", "sample-paper")
     for name, changes in WITHOUT.items():
         train_best(f"best-without-{name}", first, changes)
@@ -160,9 +150,7 @@ def _train_best(study: Study, name: str, seed: int, changes: dict[str, Any]) -> 
     chosen = best_setting(study)
     if name == BEST and seed == 0:
         shutil.copy(study.work / f"{chosen.name}-0.safetensors", study.work / "best-0.safetensors")
-        study.write(
-            "best-0", {**read_json(study.out / f"{chosen.name}-0.json"), "name": BEST, "is": chosen.name}
-        )
+        study.write("best-0", {**read_json(study.out / f"{chosen.name}-0.json"), "name": BEST, "is": chosen.name})
         return
     both = {**chosen.changes, **changes.get("changes", {})}
     study.train(replace(chosen, name=name, **{**changes, "changes": both}), seed)
@@ -186,15 +174,10 @@ def _test(study: Study, name: str, placements: tuple[str, ...]) -> None:
 def _distances(study: Study) -> None:
     """How far the model's states are from those with the subwords, in contexts that no search saw."""
     lm, settings = study.lm, OtaSettings.preset("paper", seed=1)
-    objective, made = (
-        Objective(lm, settings),
-        {name: study.targets(f"sample-{name}") for name in ("fast", "paper")},
-    )
+    objective, made = (Objective(lm, settings), {name: study.targets(f"sample-{name}") for name in ("fast", "paper")})
     words = made["fast"].words
     batch = Batch.of(lm, [lm.subwords(word) for word in words], seed=settings.seed)
-    candidates = {
-        name: torch.from_numpy(one.subset(words).matrix).to(lm.device) for name, one in made.items()
-    }
+    candidates = {name: torch.from_numpy(one.subset(words).matrix).to(lm.device) for name, one in made.items()}
     candidates["mean of the subwords"] = baseline(lm, batch.subwords, "avg")
     found: dict[str, list[float]] = {name: [] for name in candidates}
     with torch.no_grad():
@@ -205,9 +188,7 @@ def _distances(study: Study) -> None:
     steps = dict(zip(("fast", "paper"), study.size.steps, strict=True))
     cosine = torch.nn.functional.cosine_similarity(candidates["fast"], candidates["paper"]).mean()
     means = {name: float(np.mean(values)) for name, values in found.items()}
-    study.write(
-        "sample-distance", {"words": len(words), "steps": steps, "distance": means, "cosine": float(cosine)}
-    )
+    study.write("sample-distance", {"words": len(words), "steps": steps, "distance": means, "cosine": float(cosine)})
 
 
 if __name__ == "__main__":

@@ -94,9 +94,7 @@ def train(study: Study, seed: int) -> None:
     lm, targets, settings = study.lm, study.targets(), FORM.settings(1, seed)
     learned, keywords = study.kept("bertram-learned"), study.kept("bertram-keywords")
     counts = dict(zip(*study.training_corpus.counts(), strict=True))
-    chosen = np.array(
-        [row for row, word in enumerate(learned.words) if word in counts and learned.counts[row]]
-    )
+    chosen = np.array([row for row, word in enumerate(learned.words) if word in counts and learned.counts[row]])
     words = [learned.words[row] for row in chosen]
     true = torch.from_numpy(np.array([study.target(word, targets) for word in words])).to(lm.device)
     copies = copies_of(np.array([counts[word] for word in words]), settings)
@@ -104,13 +102,7 @@ def train(study: Study, seed: int) -> None:
 
     def fit(states: States, stage: str) -> float:
         return _fit(
-            model,
-            states,
-            np.repeat(chosen, copies),
-            np.repeat(np.arange(len(true)), copies),
-            true,
-            epochs[stage],
-            seed,
+            model, states, np.repeat(chosen, copies), np.repeat(np.arange(len(true)), copies), true, epochs[stage], seed
         )
 
     torch.manual_seed(seed)
@@ -121,16 +113,12 @@ def train(study: Study, seed: int) -> None:
         form = AttentiveMimicking.fit(
             lm, study.training_corpus, targets, FORM.settings(epochs["form"], seed), prepared=study.contexts
         )
-    forms = form.learn_words(
-        [*learned.words, *keywords.words], study.corpus, prepared=study.contexts
-    ).embeddings
+    forms = form.learn_words([*learned.words, *keywords.words], study.corpus, prepared=study.contexts).embeddings
     losses["form"] = form.history[-1].loss
     stages["form"] = forms.subset(word for word in keywords.words if word in forms)
     losses["fused"] = fit(read(lm, learned, forms), "fused")
     made = _embeddings(model, read(lm, keywords, forms), keywords.words)
-    stages["fused"] = made.merge(
-        stages["form"].subset(word for word in stages["form"].words if word not in made)
-    )
+    stages["fused"] = made.merge(stages["form"].subset(word for word in stages["form"].words if word not in made))
     stages["fused"].save(study.work / f"bertram-{seed}.safetensors")
     rows: list[dict[str, Any]] = []
     for name, found in stages.items():
@@ -155,9 +143,7 @@ def read(lm: LanguageModel, contexts: MaskedContexts, forms: WordEmbeddings | No
     with torch.autocast(lm.device.type, torch.bfloat16, enabled=lm.device.type == "cuda"):
         for batch in batches_by_length([len(row) for row in contexts.rows], _TOKENS_AT_ONCE):
             ids = torch.from_numpy(np.stack([contexts.rows[number] for number in batch]).astype(np.int64))
-            ids = torch.cat([ids[:, :before], prefix.expand(len(ids), -1), ids[:, before:]], dim=1).to(
-                lm.device
-            )
+            ids = torch.cat([ids[:, :before], prefix.expand(len(ids), -1), ids[:, before:]], dim=1).to(lm.device)
             rows = torch.tensor(batch, device=lm.device)
             slots = torch.full((len(ids),), before if forms is not None else -1, device=lm.device)
             states = lm.last_hidden_state(lm.embed(ids, slots, matrix[owner[rows]]))
@@ -166,13 +152,7 @@ def read(lm: LanguageModel, contexts: MaskedContexts, forms: WordEmbeddings | No
 
 
 def _fit(
-    model: Reading,
-    states: States,
-    words: np.ndarray,
-    places: np.ndarray,
-    true: Tensor,
-    epochs: int,
-    seed: int,
+    model: Reading, states: States, words: np.ndarray, places: np.ndarray, true: Tensor, epochs: int, seed: int
 ) -> float:
     """Train on the instances of all words; the mean loss of the last epoch.
 

@@ -36,9 +36,7 @@ def work_off(jobs: Sequence[Job], folder: Path) -> list[str]:
             if any(_exists(folder, name, "failed") for name in job.needs):
                 _write(folder / f"{job.name}.failed", "what it needs has failed")
                 break
-            if all(_exists(folder, name, "done") for name in job.needs) and _claim(
-                folder / f"{job.name}.claim"
-            ):
+            if all(_exists(folder, name, "done") for name in job.needs) and _claim(folder / f"{job.name}.claim"):
                 _do(job, folder)
                 break
         else:

@@ -64,12 +64,7 @@ class Entries:
             if band == BANDS[0]:
                 one = compare_values(values[rows], base[rows])
                 interval = [one.low, one.high]
-                found[group] = {
-                    "change": one.mean,
-                    "interval": interval,
-                    "better": one.wins,
-                    "worse": one.losses,
-                }
+                found[group] = {"change": one.mean, "interval": interval, "better": one.wins, "worse": one.losses}
                 found[group]["p"] = one.p_value
         return found
 
@@ -82,9 +77,7 @@ def main(
 ) -> None:
     """Write the results and the tables."""
     results = Results(None, "mimicking", model)
-    dev, test = (
-        Entries(Dataset(wnlampro.load().select(subset=name, limit=limit))) for name in ("dev", "test")
-    )
+    dev, test = (Entries(Dataset(wnlampro.load().select(subset=name, limit=limit))) for name in ("dev", "test"))
     _add_dev(results, dev, out)
     _add_test(results, test, out)
     for path in sorted(out.glob("sample-*.json")):
@@ -104,25 +97,16 @@ def _add_dev(results: Results, dev: Entries, out: Path) -> None:
         for row in one.get("rows", ()):
             kind = row.get("stage") or f"{row['epochs']} epochs"
             more = row.get("placement") if "stage" in row else row["length"] and f"length {row['length']:g}"
-            about = {
-                key: one.get(key)
-                for key in ("preset", "contexts", "ota", "changes", "ngrams", "losses", "is")
-            }
-            found[one["name"], f"{kind}, {more}" if more else kind].append(
-                {**about, **row, "seed": one["seed"]}
-            )
-    paper = {
-        (kind, row["seed"]): row for (name, kind), rows in found.items() if name == "paper" for row in rows
-    }
+            about = {key: one.get(key) for key in ("preset", "contexts", "ota", "changes", "ngrams", "losses", "is")}
+            found[one["name"], f"{kind}, {more}" if more else kind].append({**about, **row, "seed": one["seed"]})
+    paper = {(kind, row["seed"]): row for (name, kind), rows in found.items() if name == "paper" for row in rows}
     for (name, kind), rows in found.items():
         values = _mean(rows)
         # With the same seeds: a mean over more of them differs from more entries.
         same = [paper[kind, row["seed"]] for row in rows if (kind, row["seed"]) in paper]
         numbers = [key for key in rows[0] if "," in key or key in ("context_share", "loss")]
         means = {key: float(np.mean([row[key] for row in rows])) for key in numbers}
-        about = {
-            key: rows[0][key] for key in ("preset", "contexts", "ota", "changes", "ngrams", "losses", "is")
-        }
+        about = {key: rows[0][key] for key in ("preset", "contexts", "ota", "changes", "ngrams", "losses", "is")}
         results.add(
             part="dev",
             setting=name,
@@ -173,9 +157,7 @@ def _reciprocal(ranks: Sequence[int]) -> np.ndarray:
 def _tables(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     dev = [row for row in rows if row["part"] == "dev"]
     groups = [*RELATIONS, "all", NOUNS, MACRO]
-    bands = [(group, BANDS[0]) for group in groups] + [
-        (group, band) for band in BANDS[1:] for group in ("all", MACRO)
-    ]
+    bands = [(group, BANDS[0]) for group in groups] + [(group, band) for band in BANDS[1:] for group in ("all", MACRO)]
     titles = [f"{_title(group)} {band}" for group, band in bands]
     for part, key in (("dev", "measured"), ("test", "placement")):
         own = [row for row in rows if row["part"] == part]
@@ -190,21 +172,13 @@ def _tables(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield "## Rare words of test against the subwords\n\nTimes the MRR, better / worse; * p < 0.05.\n"
     own = [row for row in rows if row["part"] == "test"]
     groups = [*RELATIONS, "all", NOUNS]
-    table = [
-        [row["setting"], row["placement"], *(_times(row, own[0], group) for group in groups)]
-        for row in own[1:]
-    ]
+    table = [[row["setting"], row["placement"], *(_times(row, own[0], group) for group in groups)] for row in own[1:]]
     yield markdown_table(["setting", "placement", *map(_title, groups)], table, left=2)
     yield "## Cosine of embedding and target\n\nMean over words that the training saw, and that it did not see.\n"
     kinds = [key for row in dev for key in row if key.startswith(("seen", "kept apart"))]
     kinds = list(dict.fromkeys(kinds))
     table = [
-        [
-            row["setting"],
-            row["measured"],
-            *(figure(row[kind]) for kind in kinds),
-            f"{row['context_share']:.0%}",
-        ]
+        [row["setting"], row["measured"], *(figure(row[kind]) for kind in kinds), f"{row['context_share']:.0%}"]
         for row in dev
         if "context_share" in row
     ]

@@ -78,9 +78,7 @@ def main(
     wanted = list(dict.fromkeys([*learned, *(entry.word.text for entry in wnlampro.load())]))
     limits = {True: contexts // 3, False: contexts}  # frequent words also stand in sentences of others
     frequent = [opened.count(word) >= _FREQUENT for word in wanted]
-    groups = {
-        kind: [word for word, yes in zip(wanted, frequent, strict=True) if yes == kind] for kind in limits
-    }
+    groups = {kind: [word for word, yes in zip(wanted, frequent, strict=True) if yes == kind] for kind in limits}
     rows = np.unique(np.concatenate([opened.references(groups[kind], limits[kind])[1] for kind in limits]))
     marks = [*lm.whole_words, *lm.tokens.marks_and_numbers]
     known = np.unique(word_hashes([*wanted, *marks]))

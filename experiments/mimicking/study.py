@@ -138,9 +138,7 @@ class Study:
     @cached_property
     def compared(self) -> list[str]:
         """The words whose embeddings are compared with their targets."""
-        return _distinct(
-            word for group in (self.kept_apart, self.shown) for own in group.values() for word in own
-        )
+        return _distinct(word for group in (self.kept_apart, self.shown) for own in group.values() for word in own)
 
     def make_targets(self) -> None:
         """One-token approximations of the words of several subwords."""
@@ -201,9 +199,7 @@ class Study:
                 return
             learned = mimic.learn_words([*self.keywords, *self.compared], corpus, prepared=prepared)
             made.append(learned.embeddings)
-            rows.append(
-                {"epochs": report.epoch, "length": None, **asdict(report), **self.cosines(learned.embeddings)}
-            )
+            rows.append({"epochs": report.epoch, "length": None, **asdict(report), **self.cosines(learned.embeddings)})
             if report.epoch == last:
                 learned.embeddings.subset(word for word in self.keywords if word in learned.embeddings).save(
                     self.work / f"{setting.name}-{seed}.safetensors"
@@ -234,10 +230,7 @@ class Study:
         for name, group in (("seen", self.shown), ("kept apart", self.kept_apart)):
             for kind, words in group.items():
                 words = [word for word in words if word in embeddings]
-                a, b = (
-                    embeddings.subset(words).matrix,
-                    np.array([self.target(word, several) for word in words]),
-                )
+                a, b = (embeddings.subset(words).matrix, np.array([self.target(word, several) for word in words]))
                 norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
                 found[f"{name}, {kind}"] = float(((a * b).sum(1) / np.maximum(norms, 1e-12)).mean())
         return found

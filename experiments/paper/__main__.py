@@ -23,23 +23,17 @@ _QUIET = typer.Option("--quiet", "-q", help="Show no progress on stderr; works a
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings=_CONTEXT,
+    add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown", context_settings=_CONTEXT
 )
 
 
 @app.command()
 def reproduce(
     corpus: Annotated[Path, typer.Option(help="A corpus made by `rarewords corpus build`.")],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="A folder for the report, the results and the cache.")
-    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="A folder for the report, the results and the cache.")],
     parts: Annotated[list[str] | None, typer.Argument(help=_PARTS)] = None,
     model: Annotated[
-        str,
-        typer.Option("--model", "-m", help="`default` (the bundled model), a local folder or a hub name."),
+        str, typer.Option("--model", "-m", help="`default` (the bundled model), a local folder or a hub name.")
     ] = "default",
     quick: Annotated[bool, typer.Option("--quick", help="Run a small sample: minutes on two cores.")] = False,
     targets: Annotated[

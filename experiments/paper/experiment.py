@@ -51,8 +51,7 @@ class Experiment:
     def __post_init__(self) -> None:
         if self.corpus.settings.lower_case != self.lm.lower_case:
             raise InputError(
-                "the corpus and the model differ in lower-casing; build the corpus with --model",
-                code="lower-case",
+                "the corpus and the model differ in lower-casing; build the corpus with --model", code="lower-case"
             )
         check_made_for(self.lm, self.targets)
 
@@ -123,9 +122,7 @@ class Experiment:
         folder = self.cache.folder("One-token approximation", recipe, make)
         approximated = WordEmbeddings.load(folder / "embeddings.safetensors")
         return (
-            approximated
-            if ready is None
-            else ready.subset(word for word in words if word in ready).merge(approximated)
+            approximated if ready is None else ready.subset(word for word in words if word in ready).merge(approximated)
         )
 
     @cached_property
@@ -134,12 +131,7 @@ class Experiment:
         return self._probe(self.dataset, EvalSettings(depth=HEAT_MAP_DEPTH), None, label="subwords")
 
     def probe(
-        self,
-        label: str,
-        *,
-        method: Any = "embeddings",
-        embeddings: WordEmbeddings | None = None,
-        subset: str = "all",
+        self, label: str, *, method: Any = "embeddings", embeddings: WordEmbeddings | None = None, subset: str = "all"
     ) -> ProbeResult:
         """The model with one embedding per keyword; entries whose keyword has none keep their answers."""
         base = self.subwords if subset == "all" else of_set(self.subwords, self.dataset, subset)
@@ -224,9 +216,7 @@ class Experiment:
         recipe["embeddings"] = None if embeddings is None else embeddings.key
 
         def make(folder: Path, work: Path) -> None:
-            result = evaluate(
-                self.lm, dataset, settings, embeddings=embeddings, label=label, cache=Cache(work)
-            )
+            result = evaluate(self.lm, dataset, settings, embeddings=embeddings, label=label, cache=Cache(work))
             result.save(folder / "result.json.gz")
 
         return ProbeResult.load(self.cache.folder(f"Probing with {label}", recipe, make) / "result.json.gz")

@@ -127,9 +127,7 @@ def about_seeds(compared: Comparison) -> str:
     return f"Means of {number} seeds ± their standard deviation." if number > 1 else "**One seed.**"
 
 
-def cell_text(
-    compared: Comparison, method: int, relation: str = "all", band: str = "all", metric: str = "mrr"
-) -> str:
+def cell_text(compared: Comparison, method: int, relation: str = "all", band: str = "all", metric: str = "mrr") -> str:
     """Mean and spread over seeds; if entries differ significantly from the first method, how many and which way.
 
     ``0.428 ↓169/221`` is worse: 169 entries are better, 221 worse. The mean may say otherwise.

@@ -18,6 +18,5 @@ HEAT_MAP_RANK: int = _PAPER["heat_map_rank"]
 EXAMPLES: list[list[str]] = _PAPER["examples"]
 RIGHT = {word: set(answers.split()) for word, answers in _PAPER["right"].items()}
 CLAIMS: dict[str, dict[str, str]] = {
-    name: {**claim, "test": claim["test"].format(**_PAPER["tests"])}
-    for name, claim in _PAPER["claims"].items()
+    name: {**claim, "test": claim["test"].format(**_PAPER["tests"])} for name, claim in _PAPER["claims"].items()
 }

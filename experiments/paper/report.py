@@ -110,10 +110,7 @@ def _blocks(done: Reproduction) -> Iterator[str]:
     if done.claims:
         yield "## The paper's conclusions"
         yield f"*{len(done.claims)} conclusions: {count_verdicts(done.claims)}.*"
-        rows = [
-            [f"**{claim.verdict}**", claim.statement, claim.published, claim.evidence]
-            for claim in done.claims
-        ]
+        rows = [[f"**{claim.verdict}**", claim.statement, claim.published, claim.evidence] for claim in done.claims]
         yield markdown_table(["verdict", "conclusion", "the paper", "ours"], rows, left=4)
     for part in done.parts.values():
         yield f"## {part.title}"

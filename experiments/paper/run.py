@@ -98,19 +98,13 @@ def reproduce(
     every = {name: parse(_Finished, read_json(path), path, remedy) for name, path in files.items()}
     found = {name: finished for name, finished in every.items() if finished.identity == identity}
     if not found:
-        raise InputError(
-            f"{out} has no results of this model, corpus and settings to report on", code="missing-file"
-        )
+        raise InputError(f"{out} has no results of this model, corpus and settings to report on", code="missing-file")
     earlier = [replace(cost, reused=True) for finished in found.values() for cost in finished.costs]
     costs = {cost.stage: cost for cost in (*earlier, *cache.spent.values())}
-    results = {
-        name: parse(PARTS[name], finished.result, files[name], remedy) for name, finished in found.items()
-    }
+    results = {name: parse(PARTS[name], finished.result, files[name], remedy) for name, finished in found.items()}
     facts = {**experiment.facts(), "environment": next(iter(found.values())).environment}
     write_json(out / "settings.json", {**experiment.identity, "facts": facts})
-    facts["command"] = (
-        command or f"python -m experiments.paper {' '.join(chosen) or ALL} --corpus CORPUS --out OUT"
-    )
+    facts["command"] = command or f"python -m experiments.paper {' '.join(chosen) or ALL} --corpus CORPUS --out OUT"
     done = Reproduction(out, settings, results, tuple(costs.values()), facts)
     write_report(done)
     _remove_left(out, began)

@@ -67,9 +67,7 @@ class ReproduceSettings:
     def __post_init__(self) -> None:
         check_bounds(self)
         if not self.epochs or list(self.epochs) != sorted(set(self.epochs)) or self.epochs[0] < 1:
-            raise InputError(
-                f"the measured epochs must increase from 1 on, not {self.epochs}", code="settings"
-            )
+            raise InputError(f"the measured epochs must increase from 1 on, not {self.epochs}", code="settings")
 
     @property
     def whole(self) -> bool:

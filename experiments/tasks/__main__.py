@@ -69,9 +69,7 @@ def chimeras(
     results = _results("chimeras", lm, out, corpus=opened.key, contexts=contexts)
     folder = data / "unseen" / "chimeras"
     groups = {
-        (sentences, part): made_up.load(folder / f"dataset.l{sentences}.fixed.{part}.txt")[
-            : 4 if quick else None
-        ]
+        (sentences, part): made_up.load(folder / f"dataset.l{sentences}.fixed.{part}.txt")[: 4 if quick else None]
         for sentences in made_up.LENGTHS
         for part in made_up.PARTS
     }

@@ -66,10 +66,7 @@ def similarities(
     unseen = contexts_of_sentences(lm.tokens, pairs)
     known = contexts_of_words(lm.tokens, corpus, probes, contexts=contexts)
     seen = states(lm, known)
-    yield (
-        "context similarity",
-        compared(profiles(states(lm, unseen), counts, seen), profiles(seen, known.counts)),
-    )
+    yield ("context similarity", compared(profiles(states(lm, unseen), counts, seen), profiles(seen, known.counts)))
 
     def expected(of: MaskedContexts, numbers: np.ndarray) -> torch.Tensor:
         return pool(read(lm, learner.known, of, "masked"), numbers, learner.known.mean)
@@ -80,8 +77,7 @@ def similarities(
     mean = learner.known.mean.cpu()
     made = learner.learn_words(probes, corpus, contexts=contexts).embeddings
     rows = [
-        lm.embeddings[lm.whole_words[one]].cpu() if one in lm.whole_words else torch.tensor(made[one])
-        for one in probes
+        lm.embeddings[lm.whole_words[one]].cpu() if one in lm.whole_words else torch.tensor(made[one]) for one in probes
     ]
     mine = learner.learn_each([Evidence(NONCE, one.sentences) for one in chimeras])
     embeddings = torch.from_numpy(np.stack([one.embedding for one in mine if one is not None]))

@@ -145,9 +145,7 @@ def tag(tagging: Tagging, way: Way, rate: float, seed: int) -> Tags:
     train = tagging.examples(way.folder, "train")
     fine_tune(model, train, rate=rate, epochs=epochs, seed=seed, batch_size=batch_size)
     return {
-        part: [
-            [tagging.labels[row] for row in own] for own in predict(model, tagging.examples(way.folder, part))
-        ]
+        part: [[tagging.labels[row] for row in own] for own in predict(model, tagging.examples(way.folder, part))]
         for part in ("dev", "test")
     }
 
@@ -180,15 +178,11 @@ def words_with_tokens(tagging: Tagging, ways: Sequence[Way]) -> list[set[int]]:
     if folder is None:
         return [set() for _ in tagging.parts["test"]]
     first, test = min(_taught_tokens(folder)), tagging.examples(folder, "test")
-    return [
-        set(own[ids >= first].tolist()) for own, ids in zip(test.words.cpu(), test.ids.cpu(), strict=True)
-    ]
+    return [set(own[ids >= first].tolist()) for own, ids in zip(test.words.cpu(), test.ids.cpu(), strict=True)]
 
 
 def _taught_tokens(folder: str) -> range:
-    return range(
-        AutoConfig.from_pretrained(folder).rarewords_first_token, len(AutoTokenizer.from_pretrained(folder))
-    )
+    return range(AutoConfig.from_pretrained(folder).rarewords_first_token, len(AutoTokenizer.from_pretrained(folder)))
 
 
 def _dev_score(tagging: Tagging, tags: Tags) -> float:

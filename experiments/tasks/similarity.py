@@ -73,9 +73,7 @@ def compared(found: dict[str, np.ndarray], pairs: Sequence[Pair]) -> dict[str, d
     drawn = np.random.default_rng(0).integers(len(pairs), size=(_RESAMPLES, len(pairs)))
 
     def correlation(values: np.ndarray) -> np.ndarray:
-        return np.array(
-            [spearman(values, ratings), *(spearman(values[rows], ratings[rows]) for rows in drawn)]
-        )
+        return np.array([spearman(values, ratings), *(spearman(values[rows], ratings[rows]) for rows in drawn)])
 
     before = correlation(found["subwords"])
     result: dict[str, dict[str, object]] = {}

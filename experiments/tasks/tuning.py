@@ -41,22 +41,14 @@ class Examples:
 
     @classmethod
     def of(
-        cls,
-        tokenizer: PreTrainedTokenizerFast,
-        texts: Sequence[Sequence[str]],
-        labels: Sequence[Sequence[int]],
+        cls, tokenizer: PreTrainedTokenizerFast, texts: Sequence[Sequence[str]], labels: Sequence[Sequence[int]]
     ) -> Self:
         """Texts as lists of words, with a label for each word."""
         encoded = tokenizer(
-            [list(words) for words in texts],
-            is_split_into_words=True,
-            truncation=True,
-            max_length=_MOST_TOKENS,
+            [list(words) for words in texts], is_split_into_words=True, truncation=True, max_length=_MOST_TOKENS
         )
         rows = encoded["input_ids"]
-        owners = [
-            [-1 if word is None else word for word in encoded.word_ids(row)] for row in range(len(rows))
-        ]
+        owners = [[-1 if word is None else word for word in encoded.word_ids(row)] for row in range(len(rows))]
         device = choose_device()
 
         def padded(values: Sequence[Sequence[int]], filler: int) -> Tensor:
@@ -88,9 +80,7 @@ def load(folder: str | Path, labels: int, seed: int) -> Any:
     return AutoModelForTokenClassification.from_pretrained(folder, num_labels=labels).to(choose_device())
 
 
-def fine_tune(
-    model: Any, examples: Examples, *, rate: float, epochs: int, seed: int, batch_size: int = 32
-) -> None:
+def fine_tune(model: Any, examples: Examples, *, rate: float, epochs: int, seed: int, batch_size: int = 32) -> None:
     """Train all weights with AdamW; the rate rises for a short while and falls linearly to zero."""
     device = examples.ids.device
     torch.manual_seed(seed)
@@ -106,9 +96,7 @@ def fine_tune(
         for *batch, labels in examples.batches(draw.permutation(len(examples.ids)), batch_size):
             with _half(device):
                 logits = _word_logits(model, *batch, labels.shape[1])
-            torch.nn.functional.cross_entropy(
-                logits.flatten(0, 1), labels.flatten(), ignore_index=_IGNORED
-            ).backward()
+            torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=_IGNORED).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             rates.step()

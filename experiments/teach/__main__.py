@@ -119,9 +119,7 @@ def share_of_taught_answers(done: TeachResult, words: list[str]) -> float:
     return float(np.isin(lm.fill(queries, top_k=100).ids, new).any(axis=1).mean())
 
 
-def keywords(
-    lm: LanguageModel, corpus: Corpus, entries: list[Entry], min_count: int, number: int
-) -> list[str]:
+def keywords(lm: LanguageModel, corpus: Corpus, entries: list[Entry], min_count: int, number: int) -> list[str]:
     """Keywords that the corpus has often enough and the model splits."""
     frequent = set(corpus.counts(min_count)[0])
     words = sorted({entry.word.text for entry in entries} & frequent)

@@ -45,14 +45,7 @@ RESULTS = Path(__file__).parent / "results"
 CONTEXTS, LENGTHS, READINGS = (32, 16, 12, 8, 4), (64, 32), ("both", "shown", "masked")
 _MOST = CONTEXTS[0]
 # Held-out contexts, neighbours in each, characters on either side.
-CHECKS = (
-    (8, 3, 160),
-    (8, 3, 80),
-    (8, 3, 60),
-    (8, 3, 40),
-    (8, 2, 60),
-    (4, 3, 80),
-)
+CHECKS = ((8, 3, 160), (8, 3, 80), (8, 3, 60), (8, 3, 40), (8, 2, 60), (4, 3, 80))
 
 app = typer.Typer(add_completion=False, help=__doc__)
 CorpusOption = Annotated[Path, typer.Option(help="A corpus made by `rarewords corpus build`.")]
@@ -87,9 +80,7 @@ def reading(
         shown = [len(lm.subwords(word)) + len(lm.subwords("/")) for word, _ in pairs]
         for name in ("masked", "shown"):
             found[name, length] = read(lm, learner.known, masked, name).float()
-            costs[name, length] = np.array([len(row) for row in masked.rows]) + (name == "shown") * np.array(
-                shown
-            )
+            costs[name, length] = np.array([len(row) for row in masked.rows]) + (name == "shown") * np.array(shown)
     starts = np.cumsum([0, *(len(one.contexts) for one in holdouts)])
     old = wnlampro.evaluate(lm, data).reciprocal
     results.add(contexts=0, length=0, reading="subwords", tokens=0, mrr=old.mean())
@@ -134,9 +125,7 @@ def check(
     counts = {word: opened.count(word) for word in words}
     how = EvalSettings(method="embeddings", placement=placement)
     old, first = wnlampro.evaluate(lm, data).reciprocal, None
-    read = learner.learn_each(
-        [Evidence(one.word, one.contexts) for one in hold_out(opened, counts, settings)]
-    )
+    read = learner.learn_each([Evidence(one.word, one.contexts) for one in hold_out(opened, counts, settings)])
     readings = {
         made.word: dict(zip(given.contexts, made.readings, strict=True))
         for made, given in zip(read, hold_out(opened, counts, settings), strict=True)
@@ -149,9 +138,7 @@ def check(
             tokens.clear()
             with TemporaryDirectory() as folder:
                 given = hold_out(opened, counts, settings)
-                reports, embeddings = learn_and_check(
-                    lm, learner, judge, given, Cache(Path(folder)), readings
-                )
+                reports, embeddings = learn_and_check(lm, learner, judge, given, Cache(Path(folder)), readings)
             spent = sum(tokens)
             taught = [one.word for one in reports if one.verdict != "worse"]
             new = wnlampro.evaluate(lm, data, how, embeddings=embeddings.subset(taught)).reciprocal
@@ -175,9 +162,7 @@ def check(
 
 
 @app.command()
-def cost(
-    corpus: CorpusOption, model: str = DEFAULT_MODEL, top: int = 60, placement: Placement = "append"
-) -> None:
+def cost(corpus: CorpusOption, model: str = DEFAULT_MODEL, top: int = 60, placement: Placement = "append") -> None:
     """The tokens that a whole teaching reads for each word that it teaches."""
     lm, opened = LanguageModel.from_pretrained(model), Corpus.open(corpus)
     with counted_tokens(lm) as tokens:

@@ -197,12 +197,7 @@ def following(
 
 
 def compare(
-    results: Results,
-    model: Path,
-    text: SciFact,
-    done: TeachResult,
-    work: Path,
-    original: np.ndarray | None = None,
+    results: Results, model: Path, text: SciFact, done: TeachResult, work: Path, original: np.ndarray | None = None
 ) -> None:
     """nDCG@10 before and after teaching; only documents with a taught word are embedded again."""
     folder = work / f"taught-{hashlib.sha256(json.dumps(done.as_json()).encode()).hexdigest()[:16]}"
@@ -218,17 +213,11 @@ def compare(
         touched.append(rows)
     first, second = text.ndcg(*before), text.ndcg(*after)
     others = np.setdiff1d(np.arange(len(first)), touched[1])
-    for title, rows in (
-        ("all", np.arange(len(first))),
-        ("with a taught word", touched[1]),
-        ("others", others),
-    ):
+    for title, rows in (("all", np.arange(len(first))), ("with a taught word", touched[1]), ("others", others)):
         if len(rows):
             about = {"texts": f"taught, {title}", "queries": len(rows), "words": len(done.taught)}
             means = {"untaught": first[rows].mean(), "ndcg": second[rows].mean()}
-            results.add(
-                **about, embedded_again=len(touched[0]), **means, **with_interval((second - first)[rows])
-            )
+            results.add(**about, embedded_again=len(touched[0]), **means, **with_interval((second - first)[rows]))
     if original is not None:
         share = (second - first).mean() / max(1e-9, (original - first).mean())
         results.add(texts="lost by renaming", **with_interval(first - original), recovered=share)
@@ -236,9 +225,7 @@ def compare(
 
 def found_words(corpus: Corpus, lm: LanguageModel, most: int) -> list[str]:
     """The words of a text that a search of a masked LM would look at first."""
-    frequent = {
-        word: count for word, count in count_words(corpus).items() if count >= TeachSettings.min_count
-    }
+    frequent = {word: count for word, count in count_words(corpus).items() if count >= TeachSettings.min_count}
     missing = missing_words(frequent, lm.tokens)
     found = without_clutter(corpus, missing, lm.tokens, "append", frozenset())
     return [one.word for one in found if not one.skipped][:most]

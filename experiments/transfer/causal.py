@@ -37,18 +37,14 @@ class Way:
     seconds: float = 0.0  # per word
 
 
-def kind_ranks(
-    lm: LanguageModel, way: Way, kinds: Mapping[str, Sequence[str]], words: Sequence[str]
-) -> np.ndarray:
+def kind_ranks(lm: LanguageModel, way: Way, kinds: Mapping[str, Sequence[str]], words: Sequence[str]) -> np.ndarray:
     """The rank of the right kind behind ``A <word> is a kind of`` among some words. *Shape:* (words,)"""
     columns = torch.tensor([lm.whole_words[word] for word in words])
     rows = [_next_logits(lm, way, word)[columns] for word in kinds]
     return ranks_of(torch.stack(rows).numpy(), words, kinds)
 
 
-def untrained_ways(
-    lm: LanguageModel, reader: LanguageModel, sentences: Mapping[str, Sequence[str]]
-) -> list[Way]:
+def untrained_ways(lm: LanguageModel, reader: LanguageModel, sentences: Mapping[str, Sequence[str]]) -> list[Way]:
     """The ways that train nothing."""
     words, clock = list(sentences), time.perf_counter()
     learner, _ = learner_for(lm, reader, None)
@@ -61,9 +57,7 @@ def untrained_ways(
         Way("mean of the subwords", means),
         Way("embedding", ours, seconds=seconds),
         Way("subwords / embedding", ours, placement="append", seconds=seconds),
-        Way(
-            "sentences in the prompt", prompts={word: " ".join(own) + " " for word, own in sentences.items()}
-        ),
+        Way("sentences in the prompt", prompts={word: " ".join(own) + " " for word, own in sentences.items()}),
     ]
 
 
@@ -92,8 +86,7 @@ def trained(lm: LanguageModel, start: Way, rate: float, steps: int) -> Way:
     spread = float((lm.embeddings.float() - lm.embeddings.float().mean(dim=0)).norm(dim=1).mean())
     adam = torch.optim.Adam([embeddings], betas=(0.9, 0.95))
     parts = [
-        _rows(lm, words, range(at, min(at + _WORDS_AT_ONCE, len(words))))
-        for at in range(0, len(words), _WORDS_AT_ONCE)
+        _rows(lm, words, range(at, min(at + _WORDS_AT_ONCE, len(words)))) for at in range(0, len(words), _WORDS_AT_ONCE)
     ]
     for step in range(steps):
         adam.param_groups[0]["lr"] = rate * spread * (1 + math.cos(math.pi * step / steps)) / 2
@@ -108,9 +101,7 @@ def trained(lm: LanguageModel, start: Way, rate: float, steps: int) -> Way:
     return Way(f"trained from {start.title}", dict(zip(words, found, strict=True)), seconds=seconds)
 
 
-def losses_behind_words(
-    lm: LanguageModel, done: TeachResult, lines: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray]:
+def losses_behind_words(lm: LanguageModel, done: TeachResult, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """The mean loss of the tokens behind each taught word, with its subwords and as taught.
 
     :param lines: sentences of other text; words that are in none are left out.

@@ -81,9 +81,7 @@ class SciFact:
         for row, query in enumerate(self.queries):
             best = np.argsort(-scores[row], kind="stable")[:10]
             gains = np.array([names[at] in self.relevant[query] for at in best.tolist()])
-            found.append(
-                (gains * discounts[: len(gains)]).sum() / discounts[: len(self.relevant[query])].sum()
-            )
+            found.append((gains * discounts[: len(gains)]).sum() / discounts[: len(self.relevant[query])].sum())
         return np.array(found)
 
     def new_names(self, number: int, known: Iterable[str]) -> dict[str, str]:

@@ -31,9 +31,7 @@ class WordEmbeddings:
     (True, [0.0, 1.0])
     """
 
-    def __init__(
-        self, words: Iterable[str], matrix: np.ndarray, settings: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, words: Iterable[str], matrix: np.ndarray, settings: Mapping[str, Any] | None = None) -> None:
         self.words = words = list(words)
         self.matrix = np.ascontiguousarray(matrix, dtype=np.float32)
         self.settings: dict[str, Any] = dict(settings or {})

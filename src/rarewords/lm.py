@@ -21,15 +21,7 @@ from rarewords.injection.card import model_card
 from rarewords.injection.inject import Injection, inject, save_folder
 from rarewords.injection.taught import taught_tokens
 from rarewords.model_folder import pooling, read_report
-from rarewords.models import (
-    DEFAULT_MODEL,
-    KIND_TITLES,
-    Kind,
-    choose_device,
-    load_pretrained,
-    model_folder,
-    shown_name,
-)
+from rarewords.models import DEFAULT_MODEL, KIND_TITLES, Kind, choose_device, load_pretrained, model_folder, shown_name
 from rarewords.network import Network
 from rarewords.queries import Answers, Query, input_rows
 from rarewords.tokens import BLANK, Placement, Tokens
@@ -148,12 +140,7 @@ class LanguageModel(Network):
         ]
 
     def add_word(
-        self,
-        word: str,
-        embedding: np.ndarray,
-        *,
-        placement: Placement = "replace",
-        allow_prediction: bool = False,
+        self, word: str, embedding: np.ndarray, *, placement: Placement = "replace", allow_prediction: bool = False
     ) -> int:
         """Add a word with an embedding to the model and its tokenizer; returns its token id.
 

@@ -126,13 +126,11 @@ def modules(folder: str | Path) -> list[Module]:
         path, kind = one.get("path", ""), one.get("type", "")
         if not isinstance(path, str) or not isinstance(kind, str):
             raise InputError(
-                f"{file} is damaged: path and type of a module must be text; download it again",
-                code="damaged",
+                f"{file} is damaged: path and type of a module must be text; download it again", code="damaged"
             )
         if "\0" in path or Path(path).is_absolute() or not _is_inside(Path(folder) / path, Path(folder)):
             raise InputError(
-                f"{file}: the path {path!r} leaves the model folder; do not use this model",
-                code="model-folder",
+                f"{file}: the path {path!r} leaves the model folder; do not use this model", code="model-folder"
             )
         result.append(Module(Path(folder) / path, kind))
     return result
@@ -170,17 +168,13 @@ def read_report(folder: str | Path) -> dict[str, Any]:
 def _require(file: Path, values: Any, name: str, kind: type, default: Any = None) -> None:
     value = values.get(name, default) if isinstance(values, dict) else None
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise InputError(
-            f"{file} is damaged ({name!r} is missing or wrong); teach the model again", code="damaged"
-        )
+        raise InputError(f"{file} is damaged ({name!r} is missing or wrong); teach the model again", code="damaged")
 
 
 def _read_object(file: Path) -> dict[str, Any]:
     found = read_json(file)
     if not isinstance(found, dict):
-        raise InputError(
-            f"{file} is damaged: it holds no named values; use the original file", code="damaged"
-        )
+        raise InputError(f"{file} is damaged: it holds no named values; use the original file", code="damaged")
     return found
 
 
@@ -190,8 +184,7 @@ def _check_shards(index: Path) -> None:
     names = shards.values() if isinstance(shards, dict) else [None]
     if not all(isinstance(name, str) and Path(name).name == name for name in names):
         raise InputError(
-            f"{index}: its weights are not in files of this folder; do not use this model",
-            code="model-folder",
+            f"{index}: its weights are not in files of this folder; do not use this model", code="model-folder"
         )
 
 
@@ -210,14 +203,10 @@ def _check_entry(folder: Path, path: Path) -> None:
             home = folder.resolve()
             blobs = home.parents[1] / "blobs" if home.parent.name == "snapshots" else home
             if target.is_dir() or not (target.is_relative_to(home) or target.is_relative_to(blobs)):
-                raise InputError(
-                    f"{path} is a link to {target}; copy the model without links", code="model-folder"
-                )
+                raise InputError(f"{path} is a link to {target}; copy the model without links", code="model-folder")
         mode = path.stat().st_mode
     except (OSError, RuntimeError) as error:
-        raise InputError(
-            f"{path} cannot be read: {error}; copy the model without links", code="unreadable"
-        ) from None
+        raise InputError(f"{path} cannot be read: {error}; copy the model without links", code="unreadable") from None
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise InputError(f"{path} is not a regular file; remove it", code="unreadable")
 

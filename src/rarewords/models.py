@@ -20,13 +20,7 @@ from filelock import FileLock
 
 from rarewords._internal.files import file_digest, read_json, whole_folder, writing
 from rarewords.errors import InputError
-from rarewords.model_folder import (
-    check_folder,
-    check_loaded,
-    check_size,
-    is_sentence_transformer,
-    transformer_folder,
-)
+from rarewords.model_folder import check_folder, check_loaded, check_size, is_sentence_transformer, transformer_folder
 
 if TYPE_CHECKING:
     import torch

@@ -157,13 +157,9 @@ class Network:
         def computed(batch: list[int]) -> tuple[list[int], R]:
             own = [rows[number] for number in batch]
             ids = torch.from_numpy(np.array([one.ids for one in own], np.int64)).to(self.device)
-            slots = torch.tensor(
-                [-1 if one.embedding is None else one.slot for one in own], device=self.device
-            )
+            slots = torch.tensor([-1 if one.embedding is None else one.slot for one in own], device=self.device)
             none = torch.zeros(self.dim)
-            embeddings = torch.stack(
-                [none if one.embedding is None else _tensor(one.embedding) for one in own]
-            )
+            embeddings = torch.stack([none if one.embedding is None else _tensor(one.embedding) for one in own])
             return batch, compute(batch, self.embed(ids, slots, embeddings.to(self.device)))
 
         batches = batches_by_length([len(one.ids) for one in rows], tokens)
@@ -177,6 +173,4 @@ def _unpadded(inputs: Tensor) -> dict[str, Tensor]:
 
 def _tensor(embedding: np.ndarray | Tensor) -> Tensor:
     # torch warns of embeddings that are read-only, as those that Ray sends, hence the copy.
-    return (
-        (torch.tensor(embedding) if isinstance(embedding, np.ndarray) else embedding.detach()).float().cpu()
-    )
+    return (torch.tensor(embedding) if isinstance(embedding, np.ndarray) else embedding.detach()).float().cpu()

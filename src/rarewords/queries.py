@@ -81,17 +81,13 @@ def input_rows(lm: _Model, queries: Sequence[Query]) -> list[InputRow]:
         slot = 0
         if query.embedding is not None:
             if not query.word:
-                raise InputError(
-                    f"an embedding needs a <W> to stand for; {query.pattern!r} has none", code="pattern"
-                )
+                raise InputError(f"an embedding needs a <W> to stand for; {query.pattern!r} has none", code="pattern")
             if tuple(query.embedding.shape) != (lm.dim,):
                 shape = f"shape {tuple(query.embedding.shape)}, but {lm.name} has embeddings of size {lm.dim}"
                 raise InputError(f"the embedding for {query.word!r} has {shape}", code="model-mismatch")
             ids, slot = with_slot(ids, start, end, slash if query.placement == "append" else None)
         if len(ids) > lm.max_length:
             most = f"{lm.name} takes at most {lm.max_length}"
-            raise InputError(
-                f"{query.word!r} in {query.pattern!r} has {len(ids)} tokens; {most}", code="pattern"
-            )
+            raise InputError(f"{query.word!r} in {query.pattern!r} has {len(ids)} tokens; {most}", code="pattern")
         rows.append(InputRow(ids, slot, query.embedding))
     return rows

@@ -50,8 +50,7 @@ class Tokens:
         if not getattr(tokenizer, "is_fast", False):
             name = type(tokenizer).__name__
             raise InputError(
-                f"{name} cannot report offsets; save it as a fast tokenizer (tokenizer.json)",
-                code="tokenizer",
+                f"{name} cannot report offsets; save it as a fast tokenizer (tokenizer.json)", code="tokenizer"
             )
         self.tokenizer = tokenizer
 
@@ -86,8 +85,7 @@ class Tokens:
         """The mask token as text."""
         if self.tokenizer.mask_token is None:
             raise InputError(
-                "the tokenizer has no mask token, so blanks cannot be filled; use a masked LM",
-                code="tokenizer",
+                "the tokenizer has no mask token, so blanks cannot be filled; use a masked LM", code="tokenizer"
             )
         return str(self.tokenizer.mask_token)
 
@@ -150,9 +148,7 @@ class Tokens:
         """Vocabulary entries of one subword in running text that are not letters alone: ``,`` ``20th``"""
         return self._one_subword(lambda text: text.split() == [text] and not text.isalpha())
 
-    def encode_blanks(
-        self, patterns: Sequence[str], words: Sequence[str]
-    ) -> list[tuple[tuple[int, ...], int, int]]:
+    def encode_blanks(self, patterns: Sequence[str], words: Sequence[str]) -> list[tuple[tuple[int, ...], int, int]]:
         """Put each word into its pattern and tokenize the whole as running text.
 
         A pattern has one ``_`` for the blank and at most one ``<W>`` for the keyword:
@@ -176,9 +172,7 @@ class Tokens:
                 if right > left and right > first and left < end and place != blank
             ]
             if not inside and end > start:
-                raise InputError(
-                    f"the tokenizer drops the word {text[start:end]!r}; use another word", code="pattern"
-                )
+                raise InputError(f"the tokenizer drops the word {text[start:end]!r}; use another word", code="pattern")
             result.append((tuple(ids), inside[0], inside[-1] + 1) if inside else (tuple(ids), 0, 0))
         return result
 
@@ -186,8 +180,7 @@ class Tokens:
         """A pattern with its mask and its word, and where the word starts and ends."""
         if pattern.count(WORD_SLOT) > 1 or len(BLANK.findall(pattern)) != 1:
             raise InputError(
-                f"a pattern needs one _ that stands alone, at most one {WORD_SLOT}: {pattern!r}",
-                code="pattern",
+                f"a pattern needs one _ that stands alone, at most one {WORD_SLOT}: {pattern!r}", code="pattern"
             )
         if (WORD_SLOT in pattern) != bool(word.strip()) or word.isspace():
             reason = "its keyword is empty" if WORD_SLOT in pattern else f"it has no {WORD_SLOT} for {word!r}"

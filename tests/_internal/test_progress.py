@@ -75,11 +75,7 @@ def test_work_inside_other_work_prints_no_lines(capsys):
 
 @pytest.mark.usefixtures("enabled")
 def test_after_an_error_the_next_work_stands_alone(capsys):
-    with (
-        pytest.raises(ZeroDivisionError),
-        progress.progress("Outer", total=1),
-        progress.progress("Inner", total=1),
-    ):
+    with pytest.raises(ZeroDivisionError), progress.progress("Outer", total=1), progress.progress("Inner", total=1):
         _ = 1 / 0
     count(title="Next")
     lines = capsys.readouterr().err.splitlines()

@@ -199,8 +199,7 @@ def test_settings_within_their_bounds(values):
 
 
 @pytest.mark.parametrize(
-    "values",
-    [{"steps": 0}, {"steps": 101}, {"rate": 0}, {"rate": 1}, {"mode": "bad"}, {"limit": 0}],
+    "values", [{"steps": 0}, {"steps": 101}, {"rate": 0}, {"rate": 1}, {"mode": "bad"}, {"limit": 0}]
 )
 def test_settings_out_of_their_bounds_are_refused_in_python_and_in_a_file(values):
     ((name, _),) = values.items()

@@ -36,9 +36,7 @@ def test_learned_embeddings_answers_and_approximations(lm, with_threads):
     def compute():
         made = learner.learn("wibbard", SENTENCES).embedding.tobytes()
         answers = lm.fill(questions, top_k=20).log_probs.tobytes()
-        near = one_token_approximation(
-            lm, ["kumquat", "unicycle"], OtaSettings.preset("fast", steps=3)
-        ).embeddings
+        near = one_token_approximation(lm, ["kumquat", "unicycle"], OtaSettings.preset("fast", steps=3)).embeddings
         return made, answers, near.matrix.tobytes()
 
     assert with_threads(1, compute) == with_threads(2, compute) == with_threads(3, compute)

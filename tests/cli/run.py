@@ -48,11 +48,7 @@ def rarewords(*arguments, code=0, program=main):
     before = sys.argv
     sys.argv = ["rarewords", *map(str, arguments)]
     try:
-        with (
-            redirect_stdout(out),
-            redirect_stderr(err),
-            patch.object(LanguageModel, "from_pretrained", loaded),
-        ):
+        with redirect_stdout(out), redirect_stderr(err), patch.object(LanguageModel, "from_pretrained", loaded):
             program()
     except SystemExit as stop:
         found = stop.code or 0

@@ -75,9 +75,7 @@ def test_an_interruption_says_so_and_exits_with_130():
     assert not Path("never").exists()
 
 
-@pytest.mark.skipif(
-    os.geteuid() != 0 or not shutil.which("mount"), reason="needs root to mount a small file system"
-)
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("mount"), reason="needs root to mount a small file system")
 def test_a_full_disk_and_a_read_only_one_are_one_line_and_leave_nothing(tmp_path, monkeypatch):
     embeddings = tmp_path / "v.safetensors"
     WordEmbeddings(["kumquat"], np.full((1, 384), 0.01, dtype=np.float32)).save(embeddings)
@@ -94,11 +92,7 @@ def test_a_full_disk_and_a_read_only_one_are_one_line_and_leave_nothing(tmp_path
         monkeypatch.setenv("RAREWORDS_CACHE", str(small / "cache"))
         refused("disk-full", "ask", "a _ .")
         monkeypatch.undo()
-        left = [
-            path
-            for path in (small / "cache" / "models").rglob("*")
-            if path.is_file() and path.suffix != ".lock"
-        ]
+        left = [path for path in (small / "cache" / "models").rglob("*") if path.is_file() and path.suffix != ".lock"]
         assert left == []
         subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)
         refused("output", "inject", "--embeddings", embeddings, "--out", small / "new" / "out")

@@ -83,13 +83,7 @@ def test_settings_come_from_options_a_file_and_set(tmp_path):
     call(*build, "--settings", tmp_path / "settings.toml", "--set", "lower_case=false", "--set", "seed=7")
     corpus = Corpus.open(tmp_path / "s")
     found = corpus.settings
-    assert (found.contexts, found.window, found.words, found.lower_case, found.seed) == (
-        2,
-        3,
-        "any",
-        False,
-        7,
-    )
+    assert (found.contexts, found.window, found.words, found.lower_case, found.seed) == (2, 3, "any", False, 7)
     assert set(corpus.counts()[0]) == {"Ελλάδα", "and", "Polish", "shoes"}
 
 
@@ -152,9 +146,7 @@ def test_a_number_out_of_its_range_names_the_option():
 def test_a_mistake_exits_with_2_and_says_one_line(tmp_path):
     result = run("corpus", "show", tmp_path, "word")
     assert result.returncode == 2
-    assert result.stderr == (
-        f"rarewords: {tmp_path} is not a corpus; make one with rarewords corpus build [corpus]\n"
-    )
+    assert result.stderr == (f"rarewords: {tmp_path} is not a corpus; make one with rarewords corpus build [corpus]\n")
 
 
 def test_show_without_a_word_checks_every_file(corpus, tmp_path):
@@ -199,9 +191,7 @@ def test_an_interruption_stops_all_processes_and_the_next_start_resumes(tmp_path
     command = [sys.executable, "-m", "rarewords", "corpus", "build", tmp_path / "big.txt"]
     command += ["--out", tmp_path / "s", "--workers", "2"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen(
-        command, env=environment, start_new_session=True, stderr=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.PIPE, text=True)
     shards = tmp_path / ".s.work" / "shards"
     while not list(shards.glob("*/done.json")):
         assert process.poll() is None

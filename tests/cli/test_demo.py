@@ -38,9 +38,7 @@ def test_the_demo_answers_rightly_for_words_that_it_did_not_know(demo):
     shown, folder = demo
     rows = [line for line in shown.split("after\n")[1].splitlines() if line]
     table = {line[:15].strip(): (line[15:46], line[46:]) for line in rows[:-1]}
-    assert list(table) == [
-        one["word"] for one in json.loads((folder / "teaching.json").read_text("utf-8"))["words"]
-    ]
+    assert list(table) == [one["word"] for one in json.loads((folder / "teaching.json").read_text("utf-8"))["words"]]
     for word, kind in KINDS.items():
         assert kind in table[word][1].split(", "), word
     assert sum(kind in table[word][0] for word, kind in KINDS.items()) <= 2

@@ -22,12 +22,7 @@ def test_it_trains_what_infer_can_use(options, corpus, tmp_path):
     done = rarewords(*options, "--json")
     found = json.loads(done.stdout)
     settings = found["settings"]
-    assert (settings["attention"], settings["form"], settings["scale"], settings["seed"]) == (
-        False,
-        True,
-        1.2,
-        3,
-    )
+    assert (settings["attention"], settings["form"], settings["scale"], settings["seed"]) == (False, True, 1.2, 3)
     assert (settings["contexts_min"], settings["epochs"], len(found["history"])) == (8, 1, 1)
     assert not list(tmp_path.glob(".mimic*"))  # nothing is left of the work folder
     (tmp_path / "words.txt").write_text("city\nqzxqzx\n")

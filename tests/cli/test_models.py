@@ -33,15 +33,11 @@ def test_ask_takes_the_blank_of_any_model():
 
 
 def test_inject_makes_a_folder_and_takes_word2vec_text_too(tmp_path, embeddings):
-    done = json.loads(
-        rarewords("inject", "--embeddings", embeddings, "--out", tmp_path / "a", "--json").stdout
-    )
+    done = json.loads(rarewords("inject", "--embeddings", embeddings, "--out", tmp_path / "a", "--json").stdout)
     assert done["ids"] == {"kumquat": 30522, "salsify": 30523}
     WordEmbeddings.load(embeddings).save_word2vec(tmp_path / "v.txt")
     rarewords("inject", "--embeddings", tmp_path / "v.txt", "--out", tmp_path / "b")
-    assert (tmp_path / "a" / "model.safetensors").read_bytes() == (
-        tmp_path / "b" / "model.safetensors"
-    ).read_bytes()
+    assert (tmp_path / "a" / "model.safetensors").read_bytes() == (tmp_path / "b" / "model.safetensors").read_bytes()
     shown = rarewords("ask", "a kumquat is a _ .", "--model", tmp_path / "b")
     assert shown.stdout.startswith("a kumquat is a _ .")
 
@@ -81,9 +77,7 @@ def test_a_target_that_is_not_free_is_refused_and_left_alone(tmp_path, embedding
 def taught(tmp_path_factory):
     """A small model with two words from a glossary."""
     glossary = {"torvane": "a musical instrument", "yurla": "a drink"}
-    result = teach(
-        LanguageModel(*small_model("bert")), glossary=glossary, settings=TeachSettings(keep_all=True)
-    )
+    result = teach(LanguageModel(*small_model("bert")), glossary=glossary, settings=TeachSettings(keep_all=True))
     folder = tmp_path_factory.mktemp("taught") / "taught"
     result.save_pretrained(folder)
     return folder

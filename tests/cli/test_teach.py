@@ -103,9 +103,7 @@ def test_a_corpus_is_a_text(text, command, tmp_path):
 
 def test_a_question_with_brackets_is_shown_as_it_is(command, tmp_path):
     question = "question=[/b] a <W> [red] is :apple: _"
-    shown = rarewords(
-        "-q", *command, "--set", "keep_all=true", "--set", question, "--out", tmp_path / "model"
-    )
+    shown = rarewords("-q", *command, "--set", "keep_all=true", "--set", question, "--out", tmp_path / "model")
     assert "[/b] a … [red] is :apple: _" in shown.stdout
 
 
@@ -185,10 +183,7 @@ def test_a_mistake_in_a_settings_file_names_the_file_and_the_key(text, tmp_path)
 def test_ctrl_c_says_where_the_work_is_and_the_same_command_resumes(command, tmp_path):
     command = [*map(str, command), "--out", str(tmp_path / "model"), "--set", "keep_all=true"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "rarewords", *command],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-m", "rarewords", *command], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     said = []
     for line in process.stderr:

@@ -58,9 +58,7 @@ def spans(line):
         if c == ".":
             if is_digit(before) and is_digit(after):
                 return True
-            return (
-                is_letter(before) and is_letter(after) and not is_plain(at(i - 2)) and not is_plain(at(i + 2))
-            )
+            return is_letter(before) and is_letter(after) and not is_plain(at(i - 2)) and not is_plain(at(i + 2))
         if c in "'’":
             return before in "nN" and after in "tT" and not is_plain(at(i + 2))
         return False

@@ -46,9 +46,7 @@ def test_agrees_with_the_slow_implementation(wikipedia, tmp_path):
     settings = CorpusSettings(contexts=20, window=4, seed=7)
     corpus = build([tmp_path / "text.txt"], tmp_path / "corpus", settings, workers=1)
     counts, contexts = reference.corpus(text, settings.window)
-    assert dict(zip(*(corpus.words[name].to_pylist() for name in ("word", "count")), strict=True)) == dict(
-        counts
-    )
+    assert dict(zip(*(corpus.words[name].to_pylist() for name in ("word", "count")), strict=True)) == dict(counts)
     kept = {word for word in counts if all("a" <= c <= "z" or c in ".-" for c in word) and len(word) <= 64}
     words, numbers = corpus.counts()
     assert set(words) == kept

@@ -88,10 +88,7 @@ def leaves(value, path=()):
 
 
 # What cannot be seen: that a setting is gone that has its default, and that texts are no longer listed.
-UNSEEN = {
-    "gone": {("settings", name) for name in ("lower_case", "words", "min_count", "seed")},
-    "[]": {("texts",)},
-}
+UNSEEN = {"gone": {("settings", name) for name in ("lower_case", "words", "min_count", "seed")}, "[]": {("texts",)}}
 
 
 @pytest.mark.parametrize("damage", ["gone", None, "text", -1.5, [], {}, 10**30, False])

@@ -67,10 +67,7 @@ def test_every_format_in_every_compression(tmp_path, kind, pack):
 
 
 @settings(max_examples=200, deadline=None)
-@given(
-    st.lists(st.text("ab \n", max_size=12), max_size=8).map("".join),
-    st.lists(st.integers(0, 90), max_size=4),
-)
+@given(st.lists(st.text("ab \n", max_size=12), max_size=8).map("".join), st.lists(st.integers(0, 90), max_size=4))
 def test_byte_ranges_read_every_line_once(tmp_path_factory, text, edges):
     path = tmp_path_factory.mktemp("ranges") / "text.txt"
     path.write_text(text)

@@ -20,20 +20,8 @@ def run(name, folder, **environment):
     """Run a notebook in a folder of its own with nbmake; gives it with its new outputs."""
     notebook = Path(shutil.copy(EXAMPLES / f"{name}.ipynb", folder))
     plain = {"HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1"}
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "--nbmake",
-        "--overwrite",
-        "--timeout",
-        "0",
-        notebook.name,
-    ]
-    done = subprocess.run(
-        command, cwd=folder, env=os.environ | plain | environment, capture_output=True, text=True
-    )
+    command = [sys.executable, "-m", "pytest", "-q", "--nbmake", "--overwrite", "--timeout", "0", notebook.name]
+    done = subprocess.run(command, cwd=folder, env=os.environ | plain | environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     return nbformat.read(notebook, 4)
 

@@ -17,10 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or ""
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium to drive"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium to drive")]
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +92,7 @@ def test_sentences_of_a_visitor_and_a_question_of_their_own(page):
 
 
 @pytest.mark.parametrize(
-    ("word", "definition", "said"),
-    [("", "a fruit", "type one word"), ("zorb", "", "or a definition")],
+    ("word", "definition", "said"), [("", "a fruit", "type one word"), ("zorb", "", "or a definition")]
 )
 def test_a_mistake_is_one_sentence(page, word, definition, said):
     page.get_by_label("Word", exact=True).fill(word)
@@ -125,9 +121,7 @@ def test_serve_shows_this_page():
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "rarewords", "serve", "--port", str(port)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"}
-    ) as serve:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"}) as serve:
         try:
             for _ in range(120):
                 try:

@@ -96,7 +96,5 @@ def test_random_rows_keep_their_distance_from_the_mean(taught):
     mean, before = weight[: tokens[0]].mean(0), weight[tokens].clone()
     entities.random_rows(model, tokens, seed=1)
     after = weight[tokens]
-    assert (after - mean).norm(dim=1).tolist() == pytest.approx(
-        (before - mean).norm(dim=1).tolist(), rel=1e-4
-    )
+    assert (after - mean).norm(dim=1).tolist() == pytest.approx((before - mean).norm(dim=1).tolist(), rel=1e-4)
     assert not np.allclose(after.tolist(), before.tolist())

@@ -10,23 +10,7 @@ ODD_WORDS = (
     *("kumquat", "Kumquat", "ku", "x" * 5000, "ice cream", "naïve", "e\u0301", "ﬁ", "İ", "ß", "ſ"),
     *("🍊", "👩‍👩‍👧", "🇩🇪", "مرحبا", "שלום", "\u202eabc\u202c", "\u200b", "a\u200bb", "\u00ad", "\ufeff"),
     *("[MASK]", "[UNK]", "[CLS]", "[PAD]", "<mask>", "<s>", "##ing", "Ġword", "▁word", "_", "<W>", "/"),
-    *(
-        "\x00",
-        "a\x00b",
-        "\x1b[31m",
-        "\x85",
-        "\u2028",
-        "..",
-        "-",
-        "#",
-        "'",
-        '"',
-        "\\",
-        "{}",
-        "%s",
-        "漢字",
-        "𝔘",
-    ),
+    *("\x00", "a\x00b", "\x1b[31m", "\x85", "\u2028", "..", "-", "#", "'", '"', "\\", "{}", "%s", "漢字", "𝔘"),
 )
 ODD_VALUES = (
     *(None, True, False, 0, 1, -1, 2**31, 2**63, 2**70, -(2**70), 0.5, -1e308, float("nan"), float("inf")),
@@ -37,9 +21,7 @@ ODD_VALUES = (
 @st.composite
 def damaged(draw, raw):
     """Some bytes with bits flipped, cut off, doubled, zeroed, or replaced altogether."""
-    kind = draw(
-        st.sampled_from(("flip", "flip", "flip", "cut", "zero", "double", "insert", "other", "empty"))
-    )
+    kind = draw(st.sampled_from(("flip", "flip", "flip", "cut", "zero", "double", "insert", "other", "empty")))
     if kind == "empty" or not raw:
         return b""
     if kind == "other":

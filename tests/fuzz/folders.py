@@ -16,17 +16,7 @@ from tests.fuzz.damage import DEEP, ODD_VALUES, damaged, places
 
 VICTIM = "victim"  # the folder beside the model that no path of the model may reach
 _TRICKS = (
-    *(
-        f"../{VICTIM}",
-        f"../{VICTIM}/config.json",
-        f"{VICTIM}",
-        "..",
-        ".",
-        "/",
-        "~",
-        "../../../x",
-        "a/../../x",
-    ),
+    *(f"../{VICTIM}", f"../{VICTIM}/config.json", f"{VICTIM}", "..", ".", "/", "~", "../../../x", "a/../../x"),
     *("/dev/zero", "\x00", "a\x00b", "x" * 5000, "model.safetensors", "config.json", "link"),
 )
 _LINKS = (
@@ -66,12 +56,7 @@ def encoder_folder(folder):
     model, tokenizer = small_model("bert")
     model.bert.config.architectures = ["BertModel"]
     _saved(folder, model.bert, tokenizer)
-    kinds = (
-        ("", "Transformer"),
-        ("1_Pooling", "Pooling"),
-        ("2_Dense", "Dense"),
-        ("3_Normalize", "Normalize"),
-    )
+    kinds = (("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Dense", "Dense"), ("3_Normalize", "Normalize"))
     modules = [
         {"idx": at, "name": str(at), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for at, (path, kind) in enumerate(kinds)
@@ -147,9 +132,7 @@ _WAYS = {
     "folder": lambda path, _: path.mkdir(),
     "pipe": lambda path, _: os.mkfifo(path),
 }
-_HARMS = (
-    *("nan", "inf", "-inf", "all nan", "rows", "row", "empty", "int", "double", "flat", "missing", "renamed"),
-)
+_HARMS = (*("nan", "inf", "-inf", "all nan", "rows", "row", "empty", "int", "double", "flat", "missing", "renamed"),)
 
 
 @st.composite
@@ -171,9 +154,7 @@ def changes(draw, folder: Path):
             found.append(Change(name, "bytes", changed))
         elif way == "content" and path.suffix == ".safetensors":
             tensors = sorted(load_file(path))
-            found.append(
-                Change(name, "tensor", (draw(st.sampled_from(tensors)), draw(st.sampled_from(_HARMS))))
-            )
+            found.append(Change(name, "tensor", (draw(st.sampled_from(tensors)), draw(st.sampled_from(_HARMS)))))
         else:
             found.append(Change(name, "bytes", draw(damaged(path.read_bytes()))))
     return found
@@ -198,9 +179,7 @@ def _json_changes(draw, value):
         elif action == "near" and isinstance(holder[key], int):
             holder[key] += draw(st.sampled_from((-1, 1, 2, 1000, 10**6, 2**31, 2**62)))
         elif action == "more" and isinstance(holder, dict):
-            holder[draw(st.sampled_from(_MORE_KEYS))] = draw(
-                st.sampled_from(("x", 5, None, [], {}, *_TRICKS[:2]))
-            )
+            holder[draw(st.sampled_from(_MORE_KEYS))] = draw(st.sampled_from(("x", 5, None, [], {}, *_TRICKS[:2])))
         elif action == "deep":
             holder[key] = "<deep>"
     return json.dumps(value).replace('"<deep>"', "[" * DEEP + "]" * DEEP).encode()

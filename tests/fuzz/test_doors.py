@@ -56,9 +56,7 @@ _texts = st.one_of(
         lambda form: st.one_of(
             damaged(_FORMATS[form]),
             mangled([{"text": "a"}, {"text": "b"}]),
-            st.sampled_from(
-                [b"", b"\xff\xfea\x00", b"\xff" * 99, b"x" * 3_000_000, b"[" * DEEP, b"\x00" * 99]
-            ),
+            st.sampled_from([b"", b"\xff\xfea\x00", b"\xff" * 99, b"x" * 3_000_000, b"[" * DEEP, b"\x00" * 99]),
         ).map(lambda raw: (form, raw))
     )
 )
@@ -245,9 +243,7 @@ def test_embeddings(bench, data):
         if data.draw(st.booleans()):
             survives(folder, "inject", "--embeddings", file, *out, *model)
         else:
-            survives(
-                folder, "wnlampro", "eval", "--embeddings", file, "--data", bench["data.tsv"], *out, *model
-            )
+            survives(folder, "wnlampro", "eval", "--embeddings", file, "--data", bench["data.tsv"], *out, *model)
 
 
 # Folders of learners, mimic models and language models
@@ -305,10 +301,7 @@ def test_pickled_weights_and_remote_code_never_run(bench):
         assert survives(folder, "ask", "--model", model, "a _ .")[0] == 2
     with bench.place() as folder:
         config = json.loads((bench["model"] / "config.json").read_text())
-        config |= {
-            "model_type": "other",
-            "auto_map": {"AutoConfig": "code.C", "AutoModelForMaskedLM": "code.M"},
-        }
+        config |= {"model_type": "other", "auto_map": {"AutoConfig": "code.C", "AutoModelForMaskedLM": "code.M"}}
         model = bench.replaced(folder, "model", "config.json", json.dumps(config).encode())
         trap = folder / "trap"
         (model / "code.py").write_text(f"import os\nos.mkdir({str(trap)!r})\n")
@@ -442,8 +435,7 @@ def test_every_option_that_takes_an_integer_is_tried():
 @pytest.mark.parametrize("command", _NUMBERS, ids=" ".join)
 def test_numbers_beyond_all_bounds(bench, command, number):
     model, words, corpus = (
-        (f"--{name}", bench[file])
-        for name, file in (("model", "model"), ("words", "words.txt"), ("corpus", "corpus"))
+        (f"--{name}", bench[file]) for name, file in (("model", "model"), ("words", "words.txt"), ("corpus", "corpus"))
     )
     given = {
         ("corpus", "build"): (bench["text.txt"],),

@@ -70,10 +70,7 @@ def _taught_small(folder, *, placement):
     words = ["kumquat", "Kumquat", "salsify", "Salsify"]
     inject(model, tokenizer, embeddings_for(words, LanguageModel(model, tokenizer).dim), placement=placement)
     first, second = (
-        {
-            "learner": "none",
-            "words": [{"word": word, "count": 1, "verdict": "better", "forms": [word.title()]}],
-        }
+        {"learner": "none", "words": [{"word": word, "count": 1, "verdict": "better", "forms": [word.title()]}]}
         for word in ("kumquat", "salsify")
     )
     report = {**second, "earlier": [first]}
@@ -85,9 +82,7 @@ def _taught_small(folder, *, placement):
 def test_affected_finds_every_form_of_every_word_that_was_ever_taught(placement, tmp_path):
     texts = ["Nothing.", "Salsify is a root.", "A kumquat and Kumquat, salsify"]
     expected = [(1, ("salsify",)), (2, ("kumquat", "salsify"))]
-    assert (
-        list(affected(_taught_small(tmp_path / "taught", placement=placement), enumerate(texts))) == expected
-    )
+    assert list(affected(_taught_small(tmp_path / "taught", placement=placement), enumerate(texts))) == expected
 
 
 def test_affected_pairs_texts_and_ids_record_by_record(tmp_path):
@@ -105,7 +100,6 @@ def test_affected_pairs_texts_and_ids_record_by_record(tmp_path):
     (tmp_path / "a.csv").write_text("id,text\n" + rows, "utf-8")
     for name in ("a.jsonl", "a.parquet", "a.csv"):
         found = [
-            (one.number, one.id, words)
-            for one, words in affected(taught, documents([tmp_path / name], id_field="id"))
+            (one.number, one.id, words) for one, words in affected(taught, documents([tmp_path / name], id_field="id"))
         ]
         assert found == [(2, None, ("salsify",)), (3, str(2**40), ("kumquat",))]

@@ -101,9 +101,7 @@ def taught():
     counts = Counter(re.findall(r"[a-z]{4,}", real_text().lower()))
     frequent = [word for word, _ in counts.most_common()]
     words = [
-        word
-        for word, subwords in zip(frequent, before.tokens.subwords_of(frequent), strict=True)
-        if len(subwords) > 1
+        word for word, subwords in zip(frequent, before.tokens.subwords_of(frequent), strict=True) if len(subwords) > 1
     ][:2000]
     assert len(words) == 2000
     embeddings = embeddings_for(words, before.dim)
@@ -125,9 +123,7 @@ def test_a_megabyte_of_text_without_the_new_words_is_unchanged(taught):
         return any(comes_from(word, one) or word == one for one in known[max(0, place - 40) : place])
 
     # Take the new words out of the text, and leave everything else: other words, prefixes, hyphens, accents.
-    cleaned = [
-        re.sub(r"[^\W_]+", lambda m: "" if covered(_folded(m.group())) else m.group(), line) for line in lines
-    ]
+    cleaned = [re.sub(r"[^\W_]+", lambda m: "" if covered(_folded(m.group())) else m.group(), line) for line in lines]
     assert sum(len(line) for line in cleaned) > 900_000
     old, now = before.tokenizer(cleaned)["input_ids"], tokenizer(cleaned)["input_ids"]
     assert old == now
@@ -151,9 +147,7 @@ def test_every_new_word_is_one_token_with_its_embedding_wherever_it_stands(taugh
     _, model, tokenizer, embeddings, result = taught
     word = data.draw(st.sampled_from(list(embeddings.words)))
     shape = data.draw(st.sampled_from([str.lower, str.upper, str.capitalize]))
-    left = data.draw(
-        st.sampled_from(["", "the ", "(", '"', "end. ", "- ", "x/", "line\n", "«", "it's ", "…"])
-    )
+    left = data.draw(st.sampled_from(["", "the ", "(", '"', "end. ", "- ", "x/", "line\n", "«", "it's ", "…"]))
     right = data.draw(st.sampled_from(["", " is", ")", '"', ".", ", and", "'s", "-like", "\n", "!?", "»"]))
     ids = tokenizer(left + shape(word) + right, add_special_tokens=False)["input_ids"]
     assert ids.count(result.ids[word]) == 1
@@ -188,16 +182,7 @@ def test_the_embedding_in_the_folder_answers_like_the_embedding_in_a_query(taugh
 
 @pytest.mark.parametrize(
     "word",
-    [
-        "ice cream van",
-        "naïvetéx",
-        "jack-in-the-boxx",
-        "o'brienesque",
-        "ёжикам",
-        "中国人民",
-        "हिन्दुस्तानियों",
-        "e.g.x",
-    ],
+    ["ice cream van", "naïvetéx", "jack-in-the-boxx", "o'brienesque", "ёжикам", "中国人民", "हिन्दुस्तानियों", "e.g.x"],
 )
 def test_phrases_accents_hyphens_apostrophes_and_other_scripts_become_one_token(word):
     model, tokenizer = load_pretrained()

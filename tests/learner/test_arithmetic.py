@@ -34,10 +34,7 @@ def test_a_processor_that_refuses_reads_in_float32(monkeypatch):
 
 
 def test_a_reading_moves_less_than_one_context_differs_from_the_next(lm, monkeypatch):
-    sentences = [
-        ("kumquat", "She peeled a kumquat and ate it."),
-        ("kumquat", "The kumquat tree was in bloom."),
-    ]
+    sentences = [("kumquat", "She peeled a kumquat and ate it."), ("kumquat", "The kumquat tree was in bloom.")]
     known, masked = KnownWords.of(lm), contexts_of_sentences(lm.tokens, sentences)
     exact = read(lm, known, masked)
     monkeypatch.setattr("rarewords.learner.expected.reading_type", lambda _: torch.bfloat16)

@@ -39,8 +39,7 @@ def test_definitions_and_sentences_are_combined(learner):
     alone, defined = learner.learn("blimpet", sentences), learner.learn("blimpet", definition="a small boat")
     both = learner.learn("blimpet", sentences, definition="a small boat")
     cosine = torch.cosine_similarity(
-        torch.from_numpy(np.stack([alone.embedding, defined.embedding])),
-        torch.from_numpy(both.embedding)[None],
+        torch.from_numpy(np.stack([alone.embedding, defined.embedding])), torch.from_numpy(both.embedding)[None]
     )
     apart = torch.cosine_similarity(*torch.from_numpy(np.stack([alone.embedding, defined.embedding])), dim=0)
     assert (cosine > apart).all()
@@ -53,9 +52,7 @@ def test_each_word_has_its_own_definition(learner):
     for task, learned in zip(tasks, together, strict=False):
         alone = learner.learn(task.word, definition=task.definitions)
         assert np.allclose(learned.embedding, alone.embedding, atol=1e-5)
-    assert np.allclose(
-        together[-1].embedding, learner.learn("blimpet", ["a blimpet is a fruit."]).embedding, atol=1e-5
-    )
+    assert np.allclose(together[-1].embedding, learner.learn("blimpet", ["a blimpet is a fruit."]).embedding, atol=1e-5)
 
 
 def test_the_words_of_a_definition_count_by_how_well_they_fit(lm, learner):

@@ -81,9 +81,7 @@ def test_one_word_with_nothing_to_go_by_does_not_stop_the_others(quick):
 def test_all_sentences_that_are_given_are_read(quick):
     few = quick.with_settings(contexts=1)
     assert len(few.learn("blimpet", FRUIT).weights) == len(FRUIT)
-    assert np.allclose(
-        few.learn("blimpet", FRUIT).embedding, quick.learn("blimpet", FRUIT).embedding, atol=1e-6
-    )
+    assert np.allclose(few.learn("blimpet", FRUIT).embedding, quick.learn("blimpet", FRUIT).embedding, atol=1e-6)
 
 
 def test_many_words_are_learned_as_one_by_one(quick, corpus):
@@ -99,9 +97,7 @@ def test_many_words_are_learned_as_one_by_one(quick, corpus):
         if all(len(re.findall(rf"\b{word}\b", text, re.IGNORECASE)) == 1 for text in contexts):
             break
     alone = quick.learn(word, contexts)
-    assert np.allclose(
-        alone.embedding, quick.learn_words([word], corpus, contexts=4).embeddings[word], atol=1e-4
-    )
+    assert np.allclose(alone.embedding, quick.learn_words([word], corpus, contexts=4).embeddings[word], atol=1e-4)
 
 
 def test_what_was_read_is_kept_and_a_damaged_part_made_again(quick, corpus, tmp_path):
@@ -120,13 +116,7 @@ def test_what_was_read_is_kept_and_a_damaged_part_made_again(quick, corpus, tmp_
 
 
 def test_fitting_brings_readings_nearer_to_embeddings(lm, corpus, tmp_path):
-    how = {
-        "words": 60,
-        "contexts": 2,
-        "min_count": 20,
-        "leave_out": ["city"],
-        "cache": Cache(tmp_path / "kept"),
-    }
+    how = {"words": 60, "contexts": 2, "min_count": 20, "leave_out": ["city"], "cache": Cache(tmp_path / "kept")}
     fitted = WordLearner.fit(lm, corpus, **how)
     assert fitted.fitted["words"] == 60
     assert fitted.fitted["held_out_cosine"] > 0.1
@@ -207,12 +197,7 @@ def test_settings_are_checked():
 
 
 def test_the_key_tells_apart_what_gives_other_embeddings(lm, learner):
-    keys = [
-        learner,
-        WordLearner(lm),
-        learner.with_settings(spelling=0.3),
-        learner.with_settings(fuse=True),
-    ]
+    keys = [learner, WordLearner(lm), learner.with_settings(spelling=0.3), learner.with_settings(fuse=True)]
     assert len({one.key for one in keys}) == len(keys)
     assert WordLearner.for_model(lm).key == learner.key
 

@@ -59,8 +59,7 @@ def test_an_interrupted_training_ends_with_the_same_weights_and_history(lm, corp
 
 def test_a_sentence_is_read_alike_from_text_and_from_a_corpus(mimic, tmp_path):
     long = [
-        " ".join(f"the {one} city, {year} (near it)" for year in range(1960, 1975))
-        for one in ("old", "new", "red")
+        " ".join(f"the {one} city, {year} (near it)" for year in range(1960, 1975)) for one in ("old", "new", "red")
     ]
     sentences = [
         "A kumquat is a small fruit, and a kumquat tree is a small tree.",
@@ -88,18 +87,14 @@ def test_a_sentence_is_read_alike_from_text_and_from_a_corpus(mimic, tmp_path):
 def test_punctuation_and_numbers_are_words_of_a_context(lm, corpus, mimic):
     plain, marked = ["a kumquat or lime"], ["a kumquat (1984), or lime"]
     assert not np.allclose(mimic.learn("kumquat", plain).embedding, mimic.learn("kumquat", marked).embedding)
-    without = AttentiveMimicking.fit(
-        lm, corpus, None, preset("am", min_count=300, epochs=1, punctuation=False)
-    )
+    without = AttentiveMimicking.fit(lm, corpus, None, preset("am", min_count=300, epochs=1, punctuation=False))
     found = [without.learn("kumquat", one).embedding for one in (plain, marked)]
     np.testing.assert_allclose(found[0], found[1], atol=1e-6)
 
 
 def test_saved_and_loaded_it_infers_the_same_and_packed_nearly_so(lm, corpus, tmp_path):
     rng = np.random.default_rng(0)
-    targets = WordEmbeddings(
-        ["unicycles", "kumquats"], rng.normal(size=(2, lm.dim)), {"fingerprint": lm.fingerprint}
-    )
+    targets = WordEmbeddings(["unicycles", "kumquats"], rng.normal(size=(2, lm.dim)), {"fingerprint": lm.fingerprint})
     mimic = AttentiveMimicking.fit(lm, corpus, targets, preset("am+context", min_count=100, epochs=1))
     words = ["kumquat", "astronomical", "photosynthesis", "unicycles"]
     before = mimic.learn_words(words, corpus).embeddings.matrix
@@ -120,9 +115,7 @@ def test_saved_and_loaded_it_infers_the_same_and_packed_nearly_so(lm, corpus, tm
 
 def test_a_model_of_no_targets_at_all_can_be_loaded(lm, corpus, tmp_path):
     none = WordEmbeddings([], np.zeros((0, lm.dim), np.float32))
-    AttentiveMimicking.fit(lm, corpus, none, preset("am", min_count=300, epochs=1)).save_pretrained(
-        tmp_path / "mimic"
-    )
+    AttentiveMimicking.fit(lm, corpus, none, preset("am", min_count=300, epochs=1)).save_pretrained(tmp_path / "mimic")
     assert len(AttentiveMimicking.from_pretrained(tmp_path / "mimic", lm).targets) == 0
 
 
@@ -193,9 +186,7 @@ def test_prepared_contexts_give_the_same(corpus, mimic):
     words = ["city", "kumquat", "astronomical"]
     prepared = PreparedContexts(corpus, ["river", *words], 5)
     found = mimic.learn_words(words, corpus, prepared=prepared).embeddings.matrix
-    np.testing.assert_allclose(
-        found, mimic.learn_words(words, corpus, contexts=5).embeddings.matrix, atol=1e-6
-    )
+    np.testing.assert_allclose(found, mimic.learn_words(words, corpus, contexts=5).embeddings.matrix, atol=1e-6)
     assert not np.allclose(found, mimic.learn_words(words, corpus).embeddings.matrix, atol=1e-3)
 
 
@@ -206,9 +197,7 @@ def test_embeddings_are_brought_to_a_length_and_keep_their_direction(lm, mimic, 
     longer = scaled.learn_words(words, corpus).embeddings
     matrix = torch.from_numpy(longer.matrix)
     assert torch.allclose((matrix - known.mean).norm(dim=1), torch.tensor(1.4 * known.spread), rtol=1e-4)
-    assert torch.allclose(
-        known.directions(matrix), known.directions(torch.from_numpy(plain.matrix)), atol=1e-4
-    )
+    assert torch.allclose(known.directions(matrix), known.directions(torch.from_numpy(plain.matrix)), atol=1e-4)
     assert longer.settings["mimic"]["scale"] == 1.4
 
 

@@ -40,22 +40,8 @@ def test_sentences_say_what_an_invented_word_means(lm, mimic):
     assert made.context_share > 0.4
     assert abs(sum(made.weights) - 1) < 1e-4
     pattern = "<W> and _ ."
-    before, after = (
-        lm.fill([Query(pattern, "blimpet", v)], top_k=20).words(0) for v in (None, made.embedding)
-    )
-    food = {
-        "apple",
-        "apples",
-        "fruit",
-        "orange",
-        "lemon",
-        "sugar",
-        "butter",
-        "honey",
-        "tomato",
-        "juice",
-        "corn",
-    }
+    before, after = (lm.fill([Query(pattern, "blimpet", v)], top_k=20).words(0) for v in (None, made.embedding))
+    food = {"apple", "apples", "fruit", "orange", "lemon", "sugar", "butter", "honey", "tomato", "juice", "corn"}
     assert len(food & set(after)) > len(food & set(before))
 
 

@@ -11,17 +11,7 @@ from rarewords.mimic.settings import MimicSettings, preset
 from tests.mimic import literal
 
 DIM = 6
-VOCABULARY = [
-    "bicycle",
-    "tricycle",
-    "unicycle",
-    "cycles",
-    "recycle",
-    "kumquat",
-    "kumquats",
-    "kumquaty",
-    "ukumquat",
-]
+VOCABULARY = ["bicycle", "tricycle", "unicycle", "cycles", "recycle", "kumquat", "kumquats", "kumquaty", "ukumquat"]
 LONG = ["far", "away", "words", "fill", "this", "very", "long", "sentence", "to", "the", "brim"] * 4
 EXAMPLES = {
     # Twice the word in one short sentence, marks, a number, and a sentence in which nothing else is known.
@@ -40,9 +30,7 @@ EXAMPLES = {
 @pytest.fixture
 def example():
     torch.manual_seed(1)
-    words = sorted(
-        {word for one in EXAMPLES.values() for sentence in one for word in sentence} - {"zzz", "qqq"}
-    )
+    words = sorted({word for one in EXAMPLES.values() for sentence in one for word in sentence} - {"zzz", "qqq"})
     # The words themselves are known as well, as in training: they must not be read in their own contexts.
     known = ContextEmbeddings(words, torch.randn(len(words), DIM, dtype=torch.float64))
     targets = torch.randn(len(EXAMPLES), DIM, dtype=torch.float64)
@@ -69,9 +57,7 @@ def batch_of(known, examples=EXAMPLES):
     readings = torch.cat([reader.read(torch.arange(int(reader.starts[-1]))) for reader in readers])
     bags = NgramTable.from_words(VOCABULARY, preset("am")).bags(list(examples))
     grams, starts = torch.from_numpy(bags.numbers), torch.from_numpy(bags.starts[:-1])
-    return WordBatch(
-        grams, starts, torch.ones(len(counts), dtype=torch.bool), readings, torch.from_numpy(counts)
-    )
+    return WordBatch(grams, starts, torch.ones(len(counts), dtype=torch.bool), readings, torch.from_numpy(counts))
 
 
 @pytest.mark.parametrize("attention", [True, False])

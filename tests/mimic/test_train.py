@@ -51,9 +51,7 @@ def drawn(data, corpus, plan):
         words = [int((data.targets == target).all(1).nonzero()) for target in targets]
         contexts = [int((every == reading).all(1).nonzero()) for reading in batch.readings]
         bounds = batch.counts.cumsum(0).tolist()
-        found += [
-            (w, contexts[e - n : e]) for w, e, n in zip(words, bounds, batch.counts.tolist(), strict=True)
-        ]
+        found += [(w, contexts[e - n : e]) for w, e, n in zip(words, bounds, batch.counts.tolist(), strict=True)]
     return found
 
 

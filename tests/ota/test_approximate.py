@@ -91,8 +91,7 @@ def test_the_batch_does_not_change_an_embedding(lm, preset, size, monkeypatch):
 def test_the_same_seed_gives_the_same_bits_and_another_does_not(lm):
     settings = replace(SMALL, steps=5)
     one, again, other = (
-        one_token_approximation(lm, WORDS[:3], replace(settings, seed=seed)).embeddings.matrix
-        for seed in (0, 0, 1)
+        one_token_approximation(lm, WORDS[:3], replace(settings, seed=seed)).embeddings.matrix for seed in (0, 0, 1)
     )
     assert np.array_equal(one, again)
     assert np.abs(one - other).max(axis=1).min() > 1e-3
@@ -146,9 +145,7 @@ def test_special_words_are_named_and_lose_no_other(lm):
     reasons = ["keep_single", "drops it", "characters that the model's vocabulary lacks", "characters that"]
     for reason, part in zip(result.skipped.values(), reasons, strict=True):
         assert part in reason
-    kept = one_token_approximation(
-        lm, ["lime", "kumquat"], replace(SMALL, steps=1), keep_single=True
-    ).embeddings
+    kept = one_token_approximation(lm, ["lime", "kumquat"], replace(SMALL, steps=1), keep_single=True).embeddings
     assert np.array_equal(kept["lime"], lm.embeddings[lm.whole_words["lime"]].numpy())
 
 

@@ -41,10 +41,7 @@ def test_a_frame_is_whole_words_around_the_subwords(lm, kind, pattern):
 
 
 def test_the_masked_frame_draws_from_the_first_whole_words_the_random_frame_from_all(lm):
-    whole, frames = (
-        sorted(lm.whole_words.values()),
-        {kind: Frame.of(lm, kind) for kind in ("random", "masked")},
-    )
+    whole, frames = (sorted(lm.whole_words.values()), {kind: Frame.of(lm, kind) for kind in ("random", "masked")})
     assert frames["random"].fillers.tolist() == whole
     assert frames["masked"].fillers.tolist() == whole[:1000]
     assert len(whole) > 10_000

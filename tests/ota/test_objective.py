@@ -52,9 +52,7 @@ def context_of(lm, subwords, frame, number):
     return row[: frame.left], row[frame.left + len(subwords) :]
 
 
-@pytest.mark.parametrize(
-    ("layers", "balanced"), [(None, False), ((2, 5), False), ((0, 1), True), (None, True)]
-)
+@pytest.mark.parametrize(("layers", "balanced"), [(None, False), ((2, 5), False), ((0, 1), True), (None, True)])
 @pytest.mark.parametrize("frame", ["static", "random", "masked"])
 def test_distance_is_the_formula_of_the_paper(lm, frame, layers, balanced):
     objective = Objective(lm, OtaSettings(frame=frame, layers=layers, balanced=balanced))
@@ -115,9 +113,7 @@ def test_preset_fast_averages_newton_steps_from_the_mean_of_the_subwords(lm):
     for step in range(steps):
         left, right = context_of(lm, subwords, "masked", step // 4)
         embedding = embedding.detach().requires_grad_()
-        literal_distance(
-            lm, left, subwords, right, embedding, range(1, lm.layers + 1), balanced=True
-        ).backward()
+        literal_distance(lm, left, subwords, right, embedding, range(1, lm.layers + 1), balanced=True).backward()
         move = torch.linalg.solve(damped, embedding.grad)
         embedding = embedding - length * move / move.norm()
         if step >= steps / 2:

@@ -61,9 +61,7 @@ def test_marks_of_patterns_in_the_text_itself_do_no_harm(lm):
 
 
 def test_a_text_that_the_model_cannot_read_whole_is_cut_around_the_word():
-    small = LanguageModel(
-        *small_model("roberta")
-    )  # 64 positions, and three tokens for a sign it does not know
+    small = LanguageModel(*small_model("roberta"))  # 64 positions, and three tokens for a sign it does not know
     sentence = f"{'漢' * 90} the old blimpet became {'字' * 90}"
     start = sentence.index("blimpet")
     found = mask_neighbours(small, Context(sentence, start, start + 7))
@@ -109,9 +107,7 @@ def test_the_error_is_that_of_the_mean_and_never_zero(lm):
 def test_the_neighbours_of_a_context_are_masked_together(lm):
     sentence = "She peeled the blimpet with her thumbs and gave half of it to her brother."
     held_out = (Context(sentence, sentence.index("blimpet"), sentence.index("blimpet") + 7),)
-    (found,) = check_neighbours(
-        lm, [candidate("blimpet", (embedding(lm, "fruit"), held_out))], placement="replace"
-    )
+    (found,) = check_neighbours(lm, [candidate("blimpet", (embedding(lm, "fruit"), held_out))], placement="replace")
     masked, truth = sentence, ("peeled", "thumbs", "gave")
     for word in truth:
         masked = masked.replace(word, "[MASK]")
@@ -161,9 +157,7 @@ def test_mismatch_is_lower_for_what_the_model_knows_and_drops_where_an_embedding
 
 def test_the_answers_shown_are_those_before_and_after(lm):
     contexts = tuple(sentences_of("torvane", most=3).splitlines())
-    one = Candidate(
-        HoldOut("torvane", 3, contexts, ()), embedding(lm, "violin"), np.zeros((0, lm.dim)), 1.0, 3
-    )
+    one = Candidate(HoldOut("torvane", 3, contexts, ()), embedding(lm, "violin"), np.zeros((0, lm.dim)), 1.0, 3)
     (shown,) = MaskedCheck(lm, "append", None, False).show([one])
     query = Query(shown.question, "torvane")
     assert shown.before == tuple(lm.fill([query], top_k=5).words(0))

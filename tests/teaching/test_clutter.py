@@ -35,7 +35,4 @@ def test_each_kind_of_clutter_is_recognized(lm, tmp_path):
 
 def test_the_summary_has_a_line_for_each_reason():
     skipped = {f"w{number}": ADDRESS for number in range(1200)} | {"zorblax": REPEATED}
-    assert summary(skipped) == [
-        f"{ADDRESS}: 1,200 (w0, w1, w2, w3, w4, …)",
-        f"{REPEATED}: 1 (zorblax)",
-    ]
+    assert summary(skipped) == [f"{ADDRESS}: 1,200 (w0, w1, w2, w3, w4, …)", f"{REPEATED}: 1 (zorblax)"]

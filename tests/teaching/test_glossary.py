@@ -110,10 +110,7 @@ def test_a_hundred_thousand_rows(tmp_path):
 def test_a_term_without_a_definition_has_an_empty_entry(tmp_path):
     listed = read_glossary(written(tmp_path, "a.csv", "term,definition\ngreeze,\nseshie\nnaur,no\n"))
     assert [bool(entry.definitions) for entry in listed.values()] == [False, False, True]
-    assert read_glossary({"greeze": " ", "seshie": []}) == {
-        "greeze": GlossaryEntry(),
-        "seshie": GlossaryEntry(),
-    }
+    assert read_glossary({"greeze": " ", "seshie": []}) == {"greeze": GlossaryEntry(), "seshie": GlossaryEntry()}
     with refused_with("glossary"):
         read_glossary({" ": "a definition of nothing"})
 
@@ -163,7 +160,5 @@ def test_a_causal_lm_is_not_taught_from_a_definition_alone(tmp_path):
         part.save_pretrained(tmp_path / "causal")
     with refused_with("nothing-to-teach"):
         teach(tmp_path / "causal", glossary=dict(ROWS[:1]), device="cpu")
-    anyway = teach(
-        tmp_path / "causal", glossary=dict(ROWS[:1]), settings=TeachSettings(keep_all=True), device="cpu"
-    )
+    anyway = teach(tmp_path / "causal", glossary=dict(ROWS[:1]), settings=TeachSettings(keep_all=True), device="cpu")
     assert [word.word for word in anyway.taught] == ["paxlovid"]

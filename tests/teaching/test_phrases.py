@@ -4,17 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rarewords import (
-    Corpus,
-    CorpusSettings,
-    LanguageModel,
-    TeachSettings,
-    WordEmbeddings,
-    forget,
-    inject,
-    scan,
-    teach,
-)
+from rarewords import Corpus, CorpusSettings, LanguageModel, TeachSettings, WordEmbeddings, forget, inject, scan, teach
 from rarewords.injection.forget import taught_words
 from rarewords.injection.vocabulary import added_words
 from rarewords.learner.masked import find_word
@@ -93,11 +83,7 @@ def test_a_scan_finds_fixed_phrases_of_rare_words(lm, tmp_path):
 def test_phrases_and_codes_are_taught(text, lm):
     words = [*PHRASES, "habeas corpus"]
     result = teach(lm, texts=text, words=words, settings=TeachSettings(keep_all=True))
-    assert {one.word: one.count for one in result.words} == {
-        "deep vein thrombosis": 4,
-        "c++": 2,
-        "node.js": 2,
-    }
+    assert {one.word: one.count for one in result.words} == {"deep vein thrombosis": 4, "c++": 2, "node.js": 2}
     assert result.skipped == {"habeas corpus": NOT_IN_TEXT}
     ids = result.tokenizer("Is it a Deep vein thrombosis? C++!").input_ids
     assert sum(token >= 30522 for token in ids) == 2
@@ -105,10 +91,7 @@ def test_phrases_and_codes_are_taught(text, lm):
 
 def test_a_phrase_broken_over_two_lines_is_found(tmp_path):
     lm = LanguageModel(*small_model("bert"))
-    lines = [
-        "He had a deep\r\n  vein thrombosis of the leg.",
-        "It was a Deep vein\nthrombosis after surgery.",
-    ]
+    lines = ["He had a deep\r\n  vein thrombosis of the leg.", "It was a Deep vein\nthrombosis after surgery."]
     text = tmp_path / "text.txt"
     text.write_text("\n".join([*lines, "A well runs deep", "", "vein thrombosis is written apart here."]))
     with refused_with("nothing-to-teach"):

@@ -186,9 +186,7 @@ def test_an_empty_list_of_words_is_refused(prepared):
 def test_a_list_of_words_decides_what_a_word_is(prepared):
     assert prepared(texts=LINES, words=WORDS).settings.rule == "any"
     assert prepared(texts=LINES, settings=TeachSettings(min_count=3)).settings.rule == "english"
-    assert (
-        prepared(texts=LINES, words=WORDS, settings=TeachSettings(rule="english")).settings.rule == "english"
-    )
+    assert prepared(texts=LINES, words=WORDS, settings=TeachSettings(rule="english")).settings.rule == "english"
 
 
 def test_a_text_without_a_word_worth_teaching_is_refused(prepared):

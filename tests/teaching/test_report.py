@@ -38,9 +38,7 @@ def taught(lm, texts):
 @pytest.fixture(scope="module")
 def small(texts):
     """A small model with two words."""
-    return teach(
-        LanguageModel(*small_model("bert")), texts=texts, words=WORDS, settings=TeachSettings(keep_all=True)
-    )
+    return teach(LanguageModel(*small_model("bert")), texts=texts, words=WORDS, settings=TeachSettings(keep_all=True))
 
 
 def report_on(word, gain, **changes):
@@ -158,18 +156,12 @@ def hub():
                 answer = {"errors": [], "warnings": []}
             elif "/preupload/" in self.path:
                 paths = [one["path"] for one in json.loads(body)["files"]]
-                answer["files"] = [
-                    {"path": one, "uploadMode": "regular", "shouldIgnore": False} for one in paths
-                ]
+                answer["files"] = [{"path": one, "uploadMode": "regular", "shouldIgnore": False} for one in paths]
             elif "/commit/" in self.path:
                 for line in map(json.loads, body.splitlines()):
                     if line["key"] == "file":
                         files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
-                answer = {
-                    "success": True,
-                    "commitOid": "0" * 40,
-                    "commitUrl": f"{address}/me/taught/commit/{'0' * 40}",
-                }
+                answer = {"success": True, "commitOid": "0" * 40, "commitUrl": f"{address}/me/taught/commit/{'0' * 40}"}
             raw = json.dumps(answer).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")

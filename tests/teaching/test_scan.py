@@ -65,8 +65,7 @@ def test_a_corpus_is_a_text(lm, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "code"),
-    [("1 2 3\n", "no-text"), ("Ελληνικά\n", "no-text"), ("the and of\n", "nothing-to-teach")],
+    ("text", "code"), [("1 2 3\n", "no-text"), ("Ελληνικά\n", "no-text"), ("the and of\n", "nothing-to-teach")]
 )
 def test_a_text_without_words_to_teach_is_refused(text, code, lm):
     with refused_with(code):
@@ -88,9 +87,7 @@ def test_an_encoder_is_not_searched_for_words(tmp_path):
 @pytest.mark.parametrize("changes", [{}, {"top": 5}, {"min_count": 4}, {"rule": "any"}])
 @pytest.mark.parametrize("model", ["small", pytest.param("bundled", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("source", ["invented", "wikipedia"])
-def test_scan_dry_run_and_teach_agree_on_words_order_mismatch_and_reasons(
-    source, model, changes, request, tmp_path
-):
+def test_scan_dry_run_and_teach_agree_on_words_order_mismatch_and_reasons(source, model, changes, request, tmp_path):
     lm = LanguageModel(*small_model("bert")) if model == "small" else request.getfixturevalue("lm")
     text = tmp_path / "text.txt"
     invented = CLUTTERED + KNOWN + sentences_of(*WORDS, most=5)

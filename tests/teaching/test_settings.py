@@ -8,8 +8,7 @@ from tests.errors import refused_with
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"rule": "latin"}, {"placement": "beside"}, {"top": 0}, {"contexts": 0}, {"min_count": 0}],
+    "wrong", [{"rule": "latin"}, {"placement": "beside"}, {"top": 0}, {"contexts": 0}, {"min_count": 0}]
 )
 def test_a_setting_out_of_its_bounds_is_refused_by_its_name(wrong):
     with refused_with("settings") as refused:

@@ -183,9 +183,7 @@ def test_an_attentive_mimicking_model_makes_the_embeddings(text, lm, tmp_path):
     fitted = AttentiveMimicking.fit(lm, corpus, None, settings)
     fitted.save_pretrained(tmp_path / "mimic")
     given = {"words": WORDS, "texts": corpus, "settings": KEEP_ALL}
-    own, shipped, loaded = (
-        teach(lm, learner=learner, **given) for learner in (tmp_path / "mimic", "am", fitted)
-    )
+    own, shipped, loaded = (teach(lm, learner=learner, **given) for learner in (tmp_path / "mimic", "am", fitted))
     assert [one.learner for one in (own, shipped, loaded)] == ["mimic", "am", "AttentiveMimicking"]
     for result in (own, shipped):
         assert [one.word for one in result.taught] == WORDS
@@ -200,9 +198,7 @@ def test_a_hundred_contexts_are_read_where_a_hundred_are_asked_for(lm, monkeypat
 
     def watched(self, tasks):
         learned = read(self, tasks)
-        given.extend(
-            (len(task.sentences), len(one.weights)) for task, one in zip(tasks, learned, strict=True)
-        )
+        given.extend((len(task.sentences), len(one.weights)) for task, one in zip(tasks, learned, strict=True))
         return learned
 
     monkeypatch.setattr(WordLearner, "learn_each", watched)
@@ -263,10 +259,7 @@ def test_teaching_a_taught_folder_adds_to_it(taught, folder, lm, tmp_path):
     assert (ours.before, ours.after, ours.verdict) == (theirs.before, theirs.after, theirs.verdict)
     assert ours.check.gain == pytest.approx(theirs.check.gain, abs=1e-4)
     more.save_pretrained(tmp_path / "more")
-    assert [one.word for one in taught_words(tmp_path / "more")] == [
-        *(one.word for one in taught.taught),
-        "wibbard",
-    ]
+    assert [one.word for one in taught_words(tmp_path / "more")] == [*(one.word for one in taught.taught), "wibbard"]
     for one in (*taught.taught, *more.taught):
         assert tuple(more.language_model.fill(question_about(one.word), top_k=5).words(0)) == one.after
     before = taught.language_model.embeddings
@@ -282,9 +275,7 @@ def test_two_runs_give_the_model_and_the_words_of_one_run(lm):
     first = teach(lm, words=words[:2], **given)
     second = teach(first.language_model, words=words[2:], **given)
     assert second.tokenizer.backend_tokenizer.to_str() == one.tokenizer.backend_tokenizer.to_str()
-    torch.testing.assert_close(
-        second.language_model.embeddings, one.language_model.embeddings, atol=1e-5, rtol=0
-    )
+    torch.testing.assert_close(second.language_model.embeddings, one.language_model.embeddings, atol=1e-5, rtol=0)
     assert second.model.config.rarewords_first_token == one.model.config.rarewords_first_token
     in_both = [*first.words, *second.words]
     assert [(word.word, word.after, word.verdict) for word in in_both] == [
@@ -347,10 +338,7 @@ def test_killed_by_force_the_command_resumes_with_the_same_bytes(folder, text, t
     command = ["teach", text, "--out", tmp_path / "model", "--words", tmp_path / "words.txt"]
     command = [str(part) for part in (*command, "--workers", "1", "--device", "cpu")]
     process = subprocess.Popen(
-        [sys.executable, "-m", "rarewords", *command],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
+        [sys.executable, "-m", "rarewords", *command], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     )
     for line in process.stderr:
         if line.startswith("Embeddings"):

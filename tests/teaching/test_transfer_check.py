@@ -18,12 +18,7 @@ from rarewords.queries import InputRow
 from rarewords.teaching.ask import ask, sentence_embeddings
 from rarewords.teaching.check import Candidate
 from rarewords.teaching.holdout import Fold, HoldOut
-from rarewords.teaching.transfer_check import (
-    CausalCheck,
-    EncoderCheck,
-    HeldOut,
-    scores_of_what_follows,
-)
+from rarewords.teaching.transfer_check import CausalCheck, EncoderCheck, HeldOut, scores_of_what_follows
 from tests.architectures import CAUSAL, real_text, sentence_transformer, small_causal, small_model
 from tests.cli.run import rarewords, refused
 from tests.errors import refused_with
@@ -87,9 +82,7 @@ def test_the_kind_of_a_model_is_seen_from_its_folder(encoder, causal, tmp_path):
 
 
 def test_a_causal_lm_continues_a_sentence_up_to_its_blank(causal):
-    said = [
-        rarewords("ask", "--model", causal, text, "--json").stdout for text in ("the ship", "the ship _ .")
-    ]
+    said = [rarewords("ask", "--model", causal, text, "--json").stdout for text in ("the ship", "the ship _ .")]
     first, second = (json.loads(text)[0]["answers"] for text in said)
     assert first == second != []
 
@@ -279,17 +272,14 @@ def test_the_log_probability_of_what_follows_is_that_of_the_model(causal):
 
 def candidate(word, embedding, held_out=None):
     held_out = held_out or occurrences_of(word)
-    return Candidate(
-        HoldOut(word, len(held_out), (), (Fold((), held_out),)), embedding, embedding[None], 1.0, 1
-    )
+    return Candidate(HoldOut(word, len(held_out), (), (Fold((), held_out),)), embedding, embedding[None], 1.0, 1)
 
 
 def test_the_check_prefers_the_true_meaning(encoder, lm):
     target = loaded(encoder)
     meanings = {"blimpet": "lemon", "oldanka": "boat", "thassel": "parliament"}
     candidates = [
-        candidate(word, target.embeddings[target.whole_words[meaning]].numpy())
-        for word, meaning in meanings.items()
+        candidate(word, target.embeddings[target.whole_words[meaning]].numpy()) for word, meaning in meanings.items()
     ]
     checked = EncoderCheck(target, lm, listed=False).run(candidates)
     assert [one.gain > 0 for one in checked] == [True, True, False]
@@ -300,10 +290,7 @@ def test_the_check_prefers_the_true_meaning(encoder, lm):
 def test_marks_of_patterns_in_the_text_itself_do_no_harm(encoder, lm):
     target = loaded(encoder)
     embedding = target.embeddings[target.whole_words["lemon"]].numpy()
-    marked = [
-        "The mark <W> stands before a ripe blimpet _ on the tree.",
-        "The [MASK] of a ripe blimpet is sour.",
-    ]
+    marked = ["The mark <W> stands before a ripe blimpet _ on the tree.", "The [MASK] of a ripe blimpet is sour."]
     held_out = tuple(Context(line, line.index("blimpet"), line.index("blimpet") + 7) for line in marked)
     given = candidate("blimpet", embedding, (*occurrences_of("blimpet", 3), *held_out))
     (found,) = EncoderCheck(target, lm, listed=False).run([given])
@@ -353,9 +340,7 @@ def test_both_placements_go_into_one_folder(causal, text, tmp_path, monkeypatch)
     result.save_pretrained(tmp_path / "mixed")
     old, new = loaded(causal), loaded(tmp_path / "mixed")
     assert len(new.subwords("blimpet")) == 1
-    assert (
-        len(new.subwords("oldanka")) == len(old.subwords("oldanka")) + len(old.tokens.behind_a_word("/")) + 1
-    )
+    assert len(new.subwords("oldanka")) == len(old.subwords("oldanka")) + len(old.tokens.behind_a_word("/")) + 1
     plurals = [f"{word}s" for word in WORDS]
     forms = {one for word in (*WORDS, *plurals) for one in (word, word.capitalize())}  # it keeps capitals
     assert taught_tokens(new.model, new.tokenizer).keys() == forms

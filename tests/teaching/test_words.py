@@ -52,8 +52,7 @@ def test_clutter_and_taught_words_say_why_they_are_skipped(lm, tmp_path):
     corpus = corpus_of(CLUTTERED + sentences_of("torvane", "yurla", most=4), tmp_path)
     missing = missing_words(count_words(corpus), lm.tokens)
     found = {
-        one.word: one.skipped
-        for one in without_clutter(corpus, missing, lm.tokens, "append", frozenset({"torvane"}))
+        one.word: one.skipped for one in without_clutter(corpus, missing, lm.tokens, "append", frozenset({"torvane"}))
     }
     assert found["blimpet"] == found["yurla"] == ""
     assert found["torvane"] == TAUGHT
@@ -74,9 +73,7 @@ def test_a_list_keeps_its_order_and_says_what_cannot_be_taught(lm, tmp_path):
     corpus = corpus_of(text, tmp_path, words="any")
     listed = ["naïvetéx", "naivetex", "Torvane", "torvane", "world", "zzyzx", "yurla", "skiers"]
     found = listed_words(listed, corpus, {}, lm.tokens, "append", frozenset({"yurla"}))
-    assert [one.word for one in found] == [
-        *("naïvetéx", "naivetex", "torvane", "world", "zzyzx", "yurla", "skiers")
-    ]
+    assert [one.word for one in found] == [*("naïvetéx", "naivetex", "torvane", "world", "zzyzx", "yurla", "skiers")]
     reasons = {one.word: one.skipped for one in found}
     assert reasons.pop("naivetex")  # the same word to the tokenizer
     assert reasons == {

@@ -21,9 +21,7 @@ def some(counts):
 
 
 def texts(dataset, word, relation):
-    return next(
-        ([t.text for t in e.targets] for e in dataset if (e.word.text, e.relation) == (word, relation)), None
-    )
+    return next(([t.text for t in e.targets] for e in dataset if (e.word.text, e.relation) == (word, relation)), None)
 
 
 def distances_up(synset):
@@ -128,10 +126,7 @@ def test_rebuild_gives_the_same_bytes_whatever_the_order(wordnet, some, lm, tmp_
 
 
 def test_the_seed_decides_split_and_corruptions(wordnet, some, lm):
-    both = [
-        Builder(wordnet, some, lm.whole_words, seed=seed, corruptions=CORRUPTIONS).dataset()
-        for seed in (0, 1)
-    ]
+    both = [Builder(wordnet, some, lm.whole_words, seed=seed, corruptions=CORRUPTIONS).dataset() for seed in (0, 1)]
     dev = [{e.word.text for e in d if e.subset == "dev" and e.relation == "hypernym"} for d in both]
     assert dev[0] != dev[1]
     assert len(dev[0]) == len(dev[1]) > 0

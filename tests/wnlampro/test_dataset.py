@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rarewords.wnlampro.dataset import (
-    AnnotatedWord,
-    Dataset,
-    Entry,
-    band_of,
-    load,
-    patterns_for,
-)
+from rarewords.wnlampro.dataset import AnnotatedWord, Dataset, Entry, band_of, load, patterns_for
 from tests.errors import refused_with
 
 LINES = (
@@ -182,7 +175,4 @@ def test_the_other_patterns_of_the_papers_table():
         '"<W>" is the opposite of "_".',
     )
     assert patterns_for("cohyponym", "lime") == ("<W> and _.", '"<W>" and "_".')
-    assert patterns_for("corruption", "liem") == (
-        '"<W>" is a misspelling of "_".',
-        '"<W>". did you mean "_"?',
-    )
+    assert patterns_for("corruption", "liem") == ('"<W>" is a misspelling of "_".', '"<W>". did you mean "_"?')

@@ -100,9 +100,7 @@ def test_baselines_are_the_embeddings_of_the_subwords(lm, sample, result, method
     words = sorted({e.word.text for e in sample if len(lm.subwords(e.word.text)) > 1})
     combine = {"first": lambda r: r[0], "last": lambda r: r[-1], "avg": lambda r: r.mean(dim=0)}[method]
     matrix = torch.stack([combine(lm.embeddings[lm.subwords(word)]) for word in words]).numpy()
-    by_hand = evaluate(
-        lm, sample, EvalSettings(method="embeddings"), embeddings=WordEmbeddings(words, matrix)
-    )
+    by_hand = evaluate(lm, sample, EvalSettings(method="embeddings"), embeddings=WordEmbeddings(words, matrix))
     assert columns(found) == columns(by_hand)
     assert columns(found) != columns(result)
     single = np.array([len(lm.subwords(word)) == 1 for word in result.word])

@@ -13,9 +13,7 @@ from rarewords.wnlampro.comparison import binomial_test, bootstrap_interval, com
 def test_binomial_test_is_scipys(drawn):
     successes, trials = drawn
     expected = binomtest(successes, trials).pvalue if trials else 1.0
-    assert binomial_test(successes, trials) == pytest.approx(
-        expected, rel=1e-8, abs=1e-250
-    )  # below, SciPy gives 0
+    assert binomial_test(successes, trials) == pytest.approx(expected, rel=1e-8, abs=1e-250)  # below, SciPy gives 0
 
 
 def test_binomial_test_by_hand():

@@ -84,10 +84,7 @@ class AblationPart(Part):
         longer = f"from {self.epochs[0]} epochs to {self.epochs[-1]} epochs"
         risen = all(share < larger for share, larger in zip(lean, more, strict=True))
         return [
-            *(
-                Claim.of(name, *self._checks(name, better=False))
-                for name in ("no-ota", "no-form", "no-context")
-            ),
+            *(Claim.of(name, *self._checks(name, better=False)) for name in ("no-ota", "no-form", "no-context")),
             Claim.of("am+context", *self._checks("am+context", better=True)),
             Claim.of("longer", change(self.longer, name=longer)),
             Claim.of(

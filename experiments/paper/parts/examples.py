@@ -63,9 +63,7 @@ class ExamplesPart(Part):
             right = published.RIGHT[replies.word]
             for label, answers in {**replies.ours, **replies.paper}.items():
                 shown = ", ".join(f"**{answer}**" if answer in right else answer for answer in answers)
-                first = (
-                    f"{replies.question} ({replies.count:,}× in the corpus)" if label == "subwords" else ""
-                )
+                first = f"{replies.question} ({replies.count:,}× in the corpus)" if label == "subwords" else ""
                 rows.append([first, label, shown])
         return [self.text("text", shown=_SHOWN), self.table(["query", "model", "answers"], rows, left=3)]
 
@@ -76,8 +74,6 @@ class ExamplesPart(Part):
                 right = published.RIGHT[replies.word]
                 before, *after = (len(right & set(answers[:_COMPARED])) for answers in replies.ours.values())
                 more = sum(number > before for number in after)
-                text = (
-                    f"{replies.word}: more right answers among the first four in {more} of {len(after)} seeds"
-                )
+                text = f"{replies.word}: more right answers among the first four in {more} of {len(after)} seeds"
                 checks.append(Check(text, more == len(after)))
         return [Claim.of("examples", *checks)]

@@ -18,13 +18,7 @@ from rarewords.embeddings import WordEmbeddings
 from rarewords.wnlampro.comparison import Comparison, compare
 from rarewords.wnlampro.dataset import BANDS, RELATIONS
 from rarewords.wnlampro.result import METRICS, ProbeResult
-from rarewords.wnlampro.tables import (
-    METRIC_TITLES,
-    difference_table,
-    figure,
-    relation_title,
-    signed,
-)
+from rarewords.wnlampro.tables import METRIC_TITLES, difference_table, figure, relation_title, signed
 
 CONFIGURATION = "am+context"
 LABEL = CONFIGURATIONS[CONFIGURATION].title
@@ -73,9 +67,7 @@ class MainPart(Part):
             run.save(folder / f"main-am+context-{seed}.json.gz")
             mix.save(folder / f"main-mixed-{seed}.json.gz")
         compared = compare([subwords, embeddings]), compare([subwords, mixed]), compare([embeddings, mixed])
-        without_embedding = sum(
-            word not in by_seed[experiment.settings.seed] for word in experiment.keywords()
-        )
+        without_embedding = sum(word not in by_seed[experiment.settings.seed] for word in experiment.keywords())
         return cls(experiment.settings.epochs[-1], *compared, by_threshold, without_embedding)
 
     def markdown(self, _: Path) -> Sequence[str]:
@@ -99,9 +91,7 @@ class MainPart(Part):
 
     def claims(self) -> Sequence[Claim]:
         comparison = self.embeddings
-        present = {
-            band: [relation for relation in RELATIONS if comparison.cell(relation, band)] for band in BANDS
-        }
+        present = {band: [relation for relation in RELATIONS if comparison.cell(relation, band)] for band in BANDS}
         nouns = ("hypernym", "cohyponym")
         frequent = [relation for relation in nouns if relation in present["frequent"]]
         rarest = [relation for relation in nouns if {relation, "corruption"} <= set(present["rare"])]
@@ -109,9 +99,7 @@ class MainPart(Part):
             Claim.of("rare", *(change(comparison, relation, "rare") for relation in present["rare"])),
             Claim.of("misspelt", *map(self._gains_more, rarest)),
             Claim.of("medium", *(change(comparison, relation, "medium") for relation in present["medium"])),
-            Claim.of(
-                "frequent", *(change(comparison, relation, "frequent", better=False) for relation in frequent)
-            ),
+            Claim.of("frequent", *(change(comparison, relation, "frequent", better=False) for relation in frequent)),
             Claim.of("mixture", *map(self._best_of_both, present["medium"])),
         ]
 
@@ -123,12 +111,9 @@ class MainPart(Part):
         return Check(text, corruption.low > max(noun.high, 0.0))
 
     def _best_of_both(self, relation: str) -> Check:
-        subwords, embeddings = (
-            change(comparison, relation) for comparison in (self.mixed, self.mixed_or_embeddings)
-        )
+        subwords, embeddings = (change(comparison, relation) for comparison in (self.mixed, self.mixed_or_embeddings))
         return Check(
-            f"from subwords, {subwords.text}; from embeddings, {embeddings.text}",
-            subwords.holds and embeddings.holds,
+            f"from subwords, {subwords.text}; from embeddings, {embeddings.text}", subwords.holds and embeddings.holds
         )
 
 
@@ -145,38 +130,22 @@ def main_table(compared: Comparison, *, paper: bool = False) -> str:
         if not any(compared.cell(relation, band) for band in BANDS):
             continue
         group = [
-            [
-                label,
-                *(
-                    cell_text(compared, method, relation, band, metric)
-                    for band in BANDS
-                    for metric in METRICS
-                ),
-            ]
+            [label, *(cell_text(compared, method, relation, band, metric) for band in BANDS for metric in METRICS)]
             for method, label in enumerate(compared.labels)
         ]
         for model, theirs in published.MAIN.get(relation, {}).items() if paper else ():
             empty = [EMPTY] * (len(BANDS) * len(METRICS) - len(theirs))  # corruptions are rare only
             group.append([f"paper: {model}", *map(figure, theirs), *empty])
         rows += [[relation_title(relation) if not place else "", *row] for place, row in enumerate(group)]
-    for title, relations, weighted in (
-        ("without misspellings", _MEANINGS, True),
-        ("macro average", RELATIONS, False),
-    ):
+    for title, relations, weighted in (("without misspellings", _MEANINGS, True), ("macro average", RELATIONS, False)):
         for method, label in enumerate(compared.labels):
-            means = [
-                _mean(compared, method, relations, band, metric, weighted)
-                for band in BANDS
-                for metric in METRICS
-            ]
+            means = [_mean(compared, method, relations, band, metric, weighted) for band in BANDS for metric in METRICS]
             rows.append(["" if method else title, label, *means])
     titles = [f"{band} {name}" for band in BANDS for name in METRIC_TITLES.values()]
     return markdown_table(["relation", "model", *titles], rows, left=2)
 
 
-def _mean(
-    compared: Comparison, method: int, relations: Sequence[str], band: str, metric: str, weighted: bool
-) -> str:
+def _mean(compared: Comparison, method: int, relations: Sequence[str], band: str, metric: str, weighted: bool) -> str:
     """The mean over relations, or over their entries."""
     cells = [cell for relation in relations if (cell := compared.cell(relation, band))]
     weights = [cell.entries if weighted else 1 for cell in cells]
@@ -196,8 +165,6 @@ def mixture_by_threshold(subwords: ProbeResult, runs: Sequence[ProbeResult]) -> 
     embeddings, by_relation = np.mean([run.reciprocal for run in runs], axis=0), {}
     for relation in dict.fromkeys(subwords.relation):
         rows = subwords.chosen(relation)
-        mixed = [
-            np.where(subwords.count < below, embeddings, subwords.reciprocal)[rows] for below in THRESHOLDS
-        ]
+        mixed = [np.where(subwords.count < below, embeddings, subwords.reciprocal)[rows] for below in THRESHOLDS]
         by_relation[relation] = tuple(float(values.mean()) for values in mixed)
     return by_relation

@@ -39,8 +39,7 @@ class MethodsPart(Part):
         bands = {band_of(entry.word.count) for entry in experiment.dataset}
         if missing := [band for band in BANDS if band not in bands]:
             raise InputError(
-                f"the data set has no {missing[0]} words; use one with words of every frequency",
-                code="wnlampro",
+                f"the data set has no {missing[0]} words; use one with words of every frequency", code="wnlampro"
             )
         results = [experiment.probe("OTA", embeddings=experiment.approximations), experiment.subwords]
         results += [experiment.probe(TITLES[baseline], method=baseline) for baseline in _BASELINES]

@@ -113,9 +113,7 @@ class OtaPart(Part):
         for mark in sorted({mark for mark in _MARKS if mark in self.marks} | {self.marks[-1]}):
             ours = [self.means[frame][self.marks.index(mark)] for frame in FRAMES]
             theirs = [published.OTA_CURVES[frame].get(mark) for frame in FRAMES]
-            rows.append(
-                [f"{mark:,}", *(f"{distance:.4f}" if distance else EMPTY for distance in (*ours, *theirs))]
-            )
+            rows.append([f"{mark:,}", *(f"{distance:.4f}" if distance else EMPTY for distance in (*ours, *theirs))])
         header = ["iteration", "STATIC", "RANDOM", "STATIC, paper", "RANDOM, paper"]
         return [self.text("text"), self.picture(), self.table(header, rows)]
 

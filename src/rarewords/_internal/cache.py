@@ -84,9 +84,7 @@ class Cache:
             write_json(path, make())
         return read_json(path)
 
-    def arrays(
-        self, stage: str, key: str, make: Callable[[], Mapping[str, np.ndarray]]
-    ) -> dict[str, np.ndarray]:
+    def arrays(self, stage: str, key: str, make: Callable[[], Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
         """Named arrays: read if an earlier run made them, otherwise made now and kept."""
         path = self.path / f"{stage}-{key}.safetensors"
         with suppress(SafetensorError, OSError, ValueError):  # missing or damaged: make it

@@ -179,9 +179,7 @@ def explain_os_error(error: OSError, target: str | Path) -> InputError:
     """The one line a user needs for an error of the file system."""
     if _disk_full(error):
         return InputError(f"{target}: {_NO_SPACE}", code="disk-full")
-    return InputError(
-        f"{target} cannot be written: {error.strerror or error}; choose another place", code="output"
-    )
+    return InputError(f"{target} cannot be written: {error.strerror or error}; choose another place", code="output")
 
 
 @contextmanager
@@ -220,9 +218,7 @@ def parent_of(target: Path) -> Iterator[None]:
 def _new_folder(target: Path) -> tuple[Path, int]:
     """A new folder beside a target, and a file descriptor that shows, until it is closed, that it is in use."""
     while True:
-        folder = Path(
-            tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.absolute().parent)
-        )
+        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.absolute().parent))
         with suppress(FileNotFoundError):  # another process may just have cleared it up
             held = os.open(folder, os.O_RDONLY)
             with suppress(OSError):  # not every file system has locks

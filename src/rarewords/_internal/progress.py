@@ -94,9 +94,7 @@ def message(text: str) -> None:
 
 
 @contextmanager
-def progress(
-    title: str, total: float | None = None, unit: str = "", cost: float | None = None
-) -> Iterator[Bar]:
+def progress(title: str, total: float | None = None, unit: str = "", cost: float | None = None) -> Iterator[Bar]:
     """Show the progress of a block of work; ``cost`` is explained at :class:`Bar`.
 
     >>> with progress("Counting", total=259, unit="MB") as bar:

@@ -44,8 +44,7 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def _common(
     version: Annotated[  # noqa: ARG001 - handled by its callback
-        bool,
-        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
     ] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Show no progress on stderr; works anywhere in the command.")

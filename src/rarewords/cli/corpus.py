@@ -20,8 +20,7 @@ def build_command(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the new corpus.")],
     texts: options.Texts = None,
     model: Annotated[
-        str | None,
-        typer.Option("--model", "-m", help="Lower-case text as this model does; by default always."),
+        str | None, typer.Option("--model", "-m", help="Lower-case text as this model does; by default always.")
     ] = None,
     contexts: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Keep at most N contexts per word (1000).")

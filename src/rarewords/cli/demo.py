@@ -15,9 +15,7 @@ from rarewords.teaching.settings import TeachSettings
 
 
 def demo(
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Keep the new model in this folder.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep the new model in this folder.")] = None,
     as_json: options.Json = False,
 ) -> None:
     """Add recent words to the bundled model, each from its definition, and compare its answers.
@@ -36,12 +34,8 @@ def demo(
         options.show(True, result.as_json())
         return
     typer.echo(f"The bundled model gets {len(result.words)} recent words, each from one definition.\n")
-    rows = [
-        (one.word, *(", ".join(answers[:3]) for answers in (one.before, one.after))) for one in result.words
-    ]
-    typer.echo(
-        "\n".join(f"{one:<15}{text}" for one, entry in definitions.items() for text in entry.definitions)
-    )
+    rows = [(one.word, *(", ".join(answers[:3]) for answers in (one.before, one.after))) for one in result.words]
+    typer.echo("\n".join(f"{one:<15}{text}" for one, entry in definitions.items() for text in entry.definitions))
     typer.echo("\na … is a kind of _\n")
     for word, before, after in [("word", "before", "after"), *rows]:
         typer.echo(f"{word:<15}{before:<31}{after}")
@@ -65,13 +59,9 @@ def serve(
     try:
         import gradio  # noqa: F401 - loaded by the page
     except ImportError:
-        raise InputError(
-            "the page needs Gradio: pip install 'rarewords[page]'", code="missing-extra"
-        ) from None
+        raise InputError("the page needs Gradio: pip install 'rarewords[page]'", code="missing-extra") from None
     installed = Path(str(files("rarewords") / "assets" / "space.py"))
     page = installed if installed.is_file() else Path(rarewords.__file__).parents[2] / "examples/space/app.py"
     build = runpy.run_path(str(page), run_name="rarewords_page")["build"]
     typer.echo(f"http://127.0.0.1:{port}/ (Ctrl-C ends it)")
-    build(model, device).launch(
-        server_name="127.0.0.1", server_port=port or None, inbrowser=open_browser, quiet=True
-    )
+    build(model, device).launch(server_name="127.0.0.1", server_port=port or None, inbrowser=open_browser, quiet=True)

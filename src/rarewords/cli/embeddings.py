@@ -26,9 +26,7 @@ def fit(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the new learner.")],
     model: options.Model = "default",
     contexts: Annotated[int, typer.Option(min=1, metavar="N", help="Read at most N contexts per word.")] = 16,
-    min_count: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Learn from words that occur N times.")
-    ] = 50,
+    min_count: Annotated[int, typer.Option(min=1, metavar="N", help="Learn from words that occur N times.")] = 50,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show how many words there are and how long it would take.")
     ] = False,
@@ -81,9 +79,7 @@ def infer(
         ),
     ] = None,
     model: options.Model = "default",
-    contexts: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Use at most N contexts per word.")
-    ] = None,
+    contexts: Annotated[int | None, typer.Option(min=1, metavar="N", help="Use at most N contexts per word.")] = None,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
     workers: options.Workers = None,
@@ -180,12 +176,7 @@ def train(
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     with workspace(out) as cache:
         fitted = rarewords.AttentiveMimicking.fit(
-            lm,
-            opened,
-            embeddings,
-            chosen,
-            work=cache.path,
-            after_epoch=lambda report, _: message(_line(report)),
+            lm, opened, embeddings, chosen, work=cache.path, after_epoch=lambda report, _: message(_line(report))
         )
         fitted.save_pretrained(out)
     about = {"folder": str(out), "settings": asdict(chosen), "history": list(map(vars, fitted.history))}
@@ -206,9 +197,7 @@ def ota(
         str | None, typer.Option(help="`fast`, or `paper` with 4,000 steps.", show_default="fast")
     ] = None,
     method: Annotated[str, typer.Option(help="`ota`, or a baseline: `first`, `last`, `avg`.")] = "ota",
-    steps: Annotated[
-        int | None, typer.Option(min=1, help="Number of steps (`fast` 100, `paper` 4000).")
-    ] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Number of steps (`fast` 100, `paper` 4000).")] = None,
     keep_single: Annotated[
         bool, typer.Option("--keep-single", help="Give words of one subword the model's own embedding.")
     ] = False,

@@ -16,8 +16,7 @@ def ask(
     patterns: Annotated[
         list[str],
         typer.Argument(
-            metavar="SENTENCE",
-            help="Sentences, for a masked LM with one blank each: `_`, `[MASK]` or `<mask>`.",
+            metavar="SENTENCE", help="Sentences, for a masked LM with one blank each: `_`, `[MASK]` or `<mask>`."
         ),
     ],
     model: options.Model = "default",
@@ -51,8 +50,7 @@ def inject(
     out: options.OutFolder,
     model: options.Model = "default",
     placement: Annotated[
-        Placement,
-        typer.Option(help="`replace` makes each word one token; `append` puts the token after its subwords."),
+        Placement, typer.Option(help="`replace` makes each word one token; `append` puts the token after its subwords.")
     ] = "replace",
     allow_prediction: Annotated[
         bool, typer.Option("--allow-prediction", help="Let the model answer with the new words.")
@@ -122,10 +120,7 @@ def affected(
     id_field: Annotated[
         str | None,
         typer.Option(
-            "--id",
-            metavar="FIELD",
-            help="The field with a document's id in jsonl, csv, parquet.",
-            show_default=False,
+            "--id", metavar="FIELD", help="The field with a document's id in jsonl, csv, parquet.", show_default=False
         ),
     ] = None,
     as_json: options.Json = False,

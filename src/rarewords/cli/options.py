@@ -31,9 +31,7 @@ Texts = Annotated[
         "or `-` for standard input.",
     ),
 ]
-Model = Annotated[
-    str, typer.Option("--model", "-m", help="`default` (the bundled masked LM), a folder or a hub name.")
-]
+Model = Annotated[str, typer.Option("--model", "-m", help="`default` (the bundled masked LM), a folder or a hub name.")]
 Taught = Annotated[Path, typer.Argument(help="A folder made by `rarewords teach` or `inject`.")]
 CorpusPath = Annotated[Path, typer.Option(help="A corpus made by `rarewords corpus build`.")]
 WordsFile = Annotated[Path, typer.Option("--words", "-w", help="A file with one word per line.")]
@@ -41,12 +39,8 @@ OutFolder = Annotated[Path, typer.Option("--out", "-o", help="A new or empty fol
 OutFile = Annotated[Path, typer.Option("--out", "-o", help="The file to write.", callback=require_new_file)]
 Device = Annotated[str, advanced(help="`auto`, `cuda`, `cuda:N`, `mps` or `cpu`.")]
 Field = Annotated[str, advanced(help="The field that holds the text in jsonl, csv, tsv and parquet.")]
-SettingsFile = Annotated[
-    Path | None, advanced("--settings", metavar="FILE", help="A TOML file with settings.")
-]
-Set = Annotated[
-    list[str] | None, advanced("--set", metavar="KEY=VALUE", help="One setting; may be repeated.")
-]
+SettingsFile = Annotated[Path | None, advanced("--settings", metavar="FILE", help="A TOML file with settings.")]
+Set = Annotated[list[str] | None, advanced("--set", metavar="KEY=VALUE", help="One setting; may be repeated.")]
 Workers = Annotated[int | None, advanced(min=1, help="Processes; by default one per core.")]
 EngineName = Annotated[str, advanced(metavar="ENGINE", help="`local` processes or `ray`, at RAY_ADDRESS.")]
 Seed = Annotated[int, advanced(min=0, help="Seed of all random choices.")]

@@ -28,12 +28,9 @@ _SHOWN = 10
 
 def teach(
     texts: options.Texts = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="A new or empty folder for the new model.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A new or empty folder for the new model.")] = None,
     glossary: Annotated[
-        Path | None,
-        typer.Option("--glossary", "-g", help="Terms and definitions: CSV, TSV, JSON lines or Markdown."),
+        Path | None, typer.Option("--glossary", "-g", help="Terms and definitions: CSV, TSV, JSON lines or Markdown.")
     ] = None,
     words: Annotated[
         Path | None,
@@ -49,16 +46,12 @@ def teach(
         bool, typer.Option("--dry-run", help="Show which words would be added and how long it would take.")
     ] = False,
     top: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Without a list: at most N words (1000).", show_default=False),
+        int | None, typer.Option(min=1, metavar="N", help="Without a list: at most N words (1000).", show_default=False)
     ] = None,
     min_count: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            metavar="N",
-            help="Without a list: words that occur at least N times (4).",
-            show_default=False,
+            min=1, metavar="N", help="Without a list: words that occur at least N times (4).", show_default=False
         ),
     ] = None,
     placement: Annotated[
@@ -109,9 +102,7 @@ def teach(
 
     if out is None and not dry_run:
         raise typer.BadParameter("name the new model's folder with --out", param_hint="--out")
-    chosen = options.read_settings(
-        settings, set_, TeachSettings, top=top, min_count=min_count, placement=placement
-    )
+    chosen = options.read_settings(settings, set_, TeachSettings, top=top, min_count=min_count, placement=placement)
     request = Request(
         model=model,
         texts=options.paths(texts),
@@ -161,9 +152,7 @@ def _print_result(result: TeachResult, out: Path) -> None:
     tables: dict[str, Table] = {}
     for one in result.taught[:_SHOWN]:
         title = as_title(one.question)
-        table = tables.setdefault(
-            title, Table("word", "before", "after", "verdict", title=title, title_justify="left")
-        )
+        table = tables.setdefault(title, Table("word", "before", "after", "verdict", title=title, title_justify="left"))
         cells = (one.word, ", ".join(one.before[:3]), ", ".join(one.after[:3]), one.verdict)
         table.add_row(*map(options.printable, cells))
     Console(markup=False, emoji=False).print(*tables.values())  # a word may look like either
@@ -193,17 +182,12 @@ def scan(
     model: options.Model = "default",
     top: Annotated[int, typer.Option(min=1, metavar="N", help="Show N words.")] = 20,
     min_count: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Words that occur at least N times (4).", show_default=False),
+        int | None, typer.Option(min=1, metavar="N", help="Words that occur at least N times (4).", show_default=False)
     ] = None,
-    phrases: Annotated[
-        bool, typer.Option("--phrases", help="Find fixed phrases too: shortness of breath.")
-    ] = False,
+    phrases: Annotated[bool, typer.Option("--phrases", help="Find fixed phrases too: shortness of breath.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", help="Write a words file for `teach --words`.", callback=require_new_file
-        ),
+        typer.Option("--out", "-o", help="Write a words file for `teach --words`.", callback=require_new_file),
     ] = None,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
@@ -222,13 +206,7 @@ def scan(
     """
     chosen = options.read_settings(settings, set_, TeachSettings, top=top, min_count=min_count)
     found = rarewords.scan(
-        options.paths(texts) or [],
-        model,
-        phrases=phrases,
-        settings=chosen,
-        device=device,
-        field=field,
-        workers=workers,
+        options.paths(texts) or [], model, phrases=phrases, settings=chosen, device=device, field=field, workers=workers
     )
     kept = [one for one in found.words if not one.skipped]
     if out is not None:
@@ -253,9 +231,7 @@ def _rows(words: Iterable[MissingWord]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     aligned = (str.ljust, str.rjust, str.rjust, str.ljust, str.ljust)
     return [
-        "  ".join(
-            align(cell, width) for align, cell, width in zip(aligned, row, widths, strict=True)
-        ).rstrip()
+        "  ".join(align(cell, width) for align, cell, width in zip(aligned, row, widths, strict=True)).rstrip()
         for row in rows
     ]
 

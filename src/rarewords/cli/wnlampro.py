@@ -40,9 +40,7 @@ def build(
     from rarewords.wnlampro.tables import sizes_table
 
     known = Tokens(load_tokenizer(model)).whole_words
-    dataset = rarewords.wnlampro.build(
-        _read_counts(counts), known, wordnet=wordnet, seed=seed, corruptions=corruptions
-    )
+    dataset = rarewords.wnlampro.build(_read_counts(counts), known, wordnet=wordnet, seed=seed, corruptions=corruptions)
     dataset.save(out)
     typer.echo(sizes_table(dataset), nl=False)
 
@@ -59,20 +57,13 @@ def evaluate(
             "subwords. By default keywords stay as they are.",
         ),
     ] = None,
-    placement: Annotated[
-        Placement | None, typer.Option(help="Show the embedding alone, or after the keyword.")
-    ] = None,
+    placement: Annotated[Placement | None, typer.Option(help="Show the embedding alone, or after the keyword.")] = None,
     subset: Annotated[
-        str | None,
-        typer.Option("--subset", metavar="SET", help="`dev`, `test` or `all`.", show_default="all"),
+        str | None, typer.Option("--subset", metavar="SET", help="`dev`, `test` or `all`.", show_default="all")
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Ask at most N entries, evenly spread.")
-    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Ask at most N entries, evenly spread.")] = None,
     data: Annotated[str, typer.Option(help="A data set file; `default` is the one that ships.")] = "default",
-    answers: Annotated[
-        bool, typer.Option("--answers", help="Keep answers, for `wnlampro compare --words`.")
-    ] = False,
+    answers: Annotated[bool, typer.Option("--answers", help="Keep answers, for `wnlampro compare --words`.")] = False,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
     workers: options.Workers = None,
@@ -92,13 +83,7 @@ def evaluate(
 
     method = embeddings if embeddings in (None, *BASELINES) else "embeddings"
     chosen = options.read_settings(
-        settings,
-        set_,
-        rarewords.wnlampro.EvalSettings,
-        method=method,
-        subset=subset,
-        limit=limit,
-        placement=placement,
+        settings, set_, rarewords.wnlampro.EvalSettings, method=method, subset=subset, limit=limit, placement=placement
     )
     given = open_embeddings(embeddings) if method == "embeddings" and embeddings else None
     label = f"{shown_name(model)} {Path(embeddings).stem}" if embeddings else None

@@ -89,9 +89,7 @@ class Corpus:
         self.settings, self.totals = header.settings, header.totals
 
     @classmethod
-    def build(
-        cls, texts: Any, out: str | Path, settings: CorpusSettings | None = None, **options: Any
-    ) -> Self:
+    def build(cls, texts: Any, out: str | Path, settings: CorpusSettings | None = None, **options: Any) -> Self:
         """Make a corpus from texts; see :func:`rarewords.corpus.build.build` for the arguments."""
         from rarewords.corpus.build import build  # which needs this class
 
@@ -198,9 +196,7 @@ class Corpus:
         sentence, position = (take(self.context_rows[name], places) for name in ("sentence", "position"))
         return np.repeat(asked, sizes), sentence, position
 
-    def context_texts(
-        self, words: Sequence[str], contexts: int | None = None
-    ) -> Iterator[tuple[Int, list[Context]]]:
+    def context_texts(self, words: Sequence[str], contexts: int | None = None) -> Iterator[tuple[Int, list[Context]]]:
         """The contexts of many words, some thousand at a time.
 
         :return: which of the asked words each context belongs to, and the contexts. Sentences come in the

@@ -37,10 +37,7 @@ SENTENCES_AT_ONCE = 250_000
 _CONTEXT = np.dtype([("word", "i8"), ("hash", "u8"), ("key", "u8"), ("position", "u2")])
 # Rows of a record batch, and types of the columns.
 _TABLES = {
-    "words": (
-        1 << 20,
-        {"hash": pa.uint64(), "word": pa.string(), "count": pa.int64(), "contexts": pa.uint32()},
-    ),
+    "words": (1 << 20, {"hash": pa.uint64(), "word": pa.string(), "count": pa.int64(), "contexts": pa.uint32()}),
     "contexts": (1 << 22, {"sentence": pa.uint32(), "position": pa.uint16()}),
     "sentences": (SENTENCES_PER_BATCH, {"text": pa.string()}),
 }
@@ -63,12 +60,7 @@ Step = Callable[[Merge, int, int, Path], None]
 
 
 def merge_parts(
-    paths: Sequence[Path],
-    settings: CorpusSettings,
-    texts: Sequence[str],
-    out: Path,
-    engine: Engine,
-    work: Path,
+    paths: Sequence[Path], settings: CorpusSettings, texts: Sequence[str], out: Path, engine: Engine, work: Path
 ) -> None:
     """Merge the parts at ``paths`` into a corpus at ``out``; intermediate results go to ``work``.
 

@@ -37,9 +37,7 @@ _DAMAGE = (EOFError, MemoryError, OverflowError, UnicodeDecodeError,
            lzma.LZMAError, pa.ArrowException, zlib.error)  # fmt: skip
 
 
-def documents(
-    stream: Iterator[bytes], source: Source, start: int = 0, *, numbers: bool = False
-) -> Iterator[bytes]:
+def documents(stream: Iterator[bytes], source: Source, start: int = 0, *, numbers: bool = False) -> Iterator[bytes]:
     """The text field of each record of a source, ended by a line end; empty if the record has none.
 
     :param stream: the bytes of the source, decompressed, in blocks.

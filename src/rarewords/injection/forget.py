@@ -79,8 +79,7 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
     embeddings = WordEmbeddings(left, model.get_input_embeddings().weight[firsts].float().cpu().numpy())
     appended, unsaid, ruled = appended_tokens(tokenizer), unsaid_tokens(model), ruled_words(tokenizer)
     ways: dict[str, tuple[Placement, bool]] = {
-        form: ("append" if ids[0] in appended else "replace", ids[0] not in unsaid)
-        for form, ids in left.items()
+        form: ("append" if ids[0] in appended else "replace", ids[0] not in unsaid) for form, ids in left.items()
     }
     forget_everything(model, tokenizer)
     for (placement, said), same in groupby(left, key=ways.__getitem__):

@@ -87,15 +87,7 @@ def relatives(word: str) -> tuple[str, ...]:
     """
     stems = [
         word.removesuffix(ending) + back
-        for ending, back in (
-            ("ies", "y"),
-            ("es", ""),
-            ("s", ""),
-            ("ed", ""),
-            ("ed", "e"),
-            ("ing", ""),
-            ("ing", "e"),
-        )
+        for ending, back in (("ies", "y"), ("es", ""), ("s", ""), ("ed", ""), ("ed", "e"), ("ing", ""), ("ing", "e"))
         if word.endswith(ending) and len(word) > len(ending) + 2
     ]
     return tuple(dict.fromkeys([*inflections(word), *stems]))

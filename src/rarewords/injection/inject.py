@@ -104,9 +104,7 @@ def inject(
     weight.data[tokens] = embedded.to(weight)
     _set_outputs(model, embedded, tokens, allow_prediction)
     sign(model, tokenizer, first, rows)
-    return Injection(
-        {word: ids[0] for word, ids in entries.items()}, tuple(word for word in words if word in held)
-    )
+    return Injection({word: ids[0] for word, ids in entries.items()}, tuple(word for word in words if word in held))
 
 
 def sign(model: Any, tokenizer: Any, first: int, rows: int) -> None:
@@ -136,17 +134,9 @@ def inject_folder(
     folder, kind = model_folder(model), model_kind(model)
     require_output(out, folder)
     language_model, tokenizer = load_pretrained(model)
-    injection = inject(
-        language_model, tokenizer, embeddings, allow_prediction=allow_prediction, placement=placement
-    )
+    injection = inject(language_model, tokenizer, embeddings, allow_prediction=allow_prediction, placement=placement)
     name, words = shown_name(model), injection.ids
-    card = model_card(
-        name,
-        words,
-        allow_prediction=allow_prediction,
-        kind=kind,
-        folder=folder,
-    )
+    card = model_card(name, words, allow_prediction=allow_prediction, kind=kind, folder=folder)
     save_folder(language_model, tokenizer, out, base=folder, card=card)
     return injection
 
@@ -211,9 +201,7 @@ def require_output(out: str | Path, base: Path | None) -> None:
 def _held(tokenizer: Any, words: Sequence[str], placement: Placement) -> set[str]:
     """The words that have a token already, of the vocabulary or taught."""
     if placement == "append":
-        return {
-            word for word, ids in entries_of(tokenizer, words).items() if ids[0] in appended_tokens(tokenizer)
-        }
+        return {word for word, ids in entries_of(tokenizer, words).items() if ids[0] in appended_tokens(tokenizer)}
     tokens = Tokens(tokenizer)
     subwords = zip(words, tokens.subwords_of(words), strict=True)
     held = {word for word, own in subwords if len(own) == 1 and not tokens.has_unknown(own)}

@@ -42,9 +42,7 @@ def form_of(name: str) -> str:
     if not RULED.match(name):
         return name
     letters = name.removeprefix(OPEN).removesuffix(CLOSE)
-    return "".join(
-        chr(ord(one) - _TANGUT) if 0 <= ord(one) - _TANGUT < _TANGUT_SIZE else one for one in letters
-    )
+    return "".join(chr(ord(one) - _TANGUT) if 0 <= ord(one) - _TANGUT < _TANGUT_SIZE else one for one in letters)
 
 
 def rules(names: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -111,8 +109,7 @@ def _quoted(text: str) -> str:
 def _pattern(text: str) -> str:
     """A pattern for a form in running text: any white space for a space, and marks where a word may begin."""
     return "".join(
-        one if _is_letter(one) else (f"{_SPACE}+" if one in " ▁" else _quoted(one)) + f"{BEGIN}?"
-        for one in text
+        one if _is_letter(one) else (f"{_SPACE}+" if one in " ▁" else _quoted(one)) + f"{BEGIN}?" for one in text
     )
 
 

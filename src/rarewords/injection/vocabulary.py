@@ -21,12 +21,7 @@ from rarewords.errors import InputError
 from rarewords.injection.rules import BEGIN, CLOSE, OPEN, RULED, as_letter, form_of, rules
 from rarewords.tokens import Placement
 
-_SPLIT = {
-    "type": "Split",
-    "pattern": {"Regex": rf" ?{OPEN}\p{{L}}+"},
-    "behavior": "Isolated",
-    "invert": False,
-}
+_SPLIT = {"type": "Split", "pattern": {"Regex": rf" ?{OPEN}\p{{L}}+"}, "behavior": "Isolated", "invert": False}
 
 
 def add_entries(
@@ -241,18 +236,13 @@ def _set_rules(stored: dict[str, Any], own: Any, names: Collection[str], *, isol
     cutter = stored["pre_tokenizer"]
     if cutter is not None and cutter.get("pretokenizers", [None])[0] == _SPLIT:
         cutter = cutter["pretokenizers"][1]
-    stored["pre_tokenizer"] = (
-        {"type": "Sequence", "pretokenizers": [_SPLIT, cutter]} if isolate and names else cutter
-    )
+    stored["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [_SPLIT, cutter]} if isolate and names else cutter
     members = [] if own is None else [json.loads(own.__getstate__())]
     if members and members[0]["type"] == "Sequence":
         members = members[0]["normalizers"]
     steps = [
-        {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
-        for pattern, content in rules(names)
+        {"type": "Replace", "pattern": {"Regex": pattern}, "content": content} for pattern, content in rules(names)
     ]
     every = [*members, *steps]
     one = own is not None and not steps and not isinstance(own, normalizers.Sequence)
-    stored["normalizer"] = (
-        (members[0] if one else {"type": "Sequence", "normalizers": every}) if every else None
-    )
+    stored["normalizer"] = (members[0] if one else {"type": "Sequence", "normalizers": every}) if every else None

@@ -39,36 +39,11 @@ _FRAMES = {
     "other": ("{d} is called {w}.", '"{w}" means {d}.'),
 }
 # Before "of" these say nothing about the kind: "a kind of fish".
-_EMPTY_HEADS = {
-    "breed",
-    "class",
-    "form",
-    "genus",
-    "group",
-    "kind",
-    "member",
-    "part",
-    "piece",
-    "sort",
-    "species",
-}
-_EMPTY_HEADS |= {
-    "style",
-    "type",
-    "variety",
-    "breeds",
-    "forms",
-    "kinds",
-    "pieces",
-    "sorts",
-    "types",
-    "varieties",
-}
+_EMPTY_HEADS = {"breed", "class", "form", "genus", "group", "kind", "member", "part", "piece", "sort", "species"}
+_EMPTY_HEADS |= {"style", "type", "variety", "breeds", "forms", "kinds", "pieces", "sorts", "types", "varieties"}
 _ARTICLE = re.compile(r"(?:an?|any|one|the|someone|something|some)\b", re.IGNORECASE)
 # A dictionary's marks before the text: "n.:", "1.", "(Botany)", "in anorak, n.:".
-_MARKS = re.compile(
-    r"^(?:(?:\d+[.)]|\([^()]*\)|(?:in [\w-]+, )?(?:n|v|adj|adv|noun|verb)\.?:)\s*)+", re.IGNORECASE
-)
+_MARKS = re.compile(r"^(?:(?:\d+[.)]|\([^()]*\)|(?:in [\w-]+, )?(?:n|v|adj|adv|noun|verb)\.?:)\s*)+", re.IGNORECASE)
 _SENSES = re.compile(r"(?<=[.;])\s*\d+[.)]\s+")
 _QUOTES = "\"'“”‘’ \t"
 _LONGEST = 400  # characters; the rest of a definition adds detail that one embedding cannot hold

@@ -32,8 +32,7 @@ class KnownWords:
         """The whole words of a model's vocabulary."""
         if not lm.whole_words:
             raise InputError(
-                f"{lm.name} has no whole words in its vocabulary, so it cannot read contexts",
-                code="tokenizer",
+                f"{lm.name} has no whole words in its vocabulary, so it cannot read contexts", code="tokenizer"
             )
         ids = torch.tensor(sorted(lm.whole_words.values()), device=lm.device)
         embeddings = lm.embeddings[ids].float()

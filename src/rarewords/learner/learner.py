@@ -109,9 +109,7 @@ class WordLearner:
         """How often the language model reads each sentence."""
         return 2 if self.settings.reading == "both" else 1
 
-    def learn(
-        self, word: str, sentences: Sequence[str] = (), definition: str | Sequence[str] = ()
-    ) -> LearnedEmbedding:
+    def learn(self, word: str, sentences: Sequence[str] = (), definition: str | Sequence[str] = ()) -> LearnedEmbedding:
         """The embedding of a word from sentences that contain it and definitions, or else from its spelling."""
         definitions = (definition,) if isinstance(definition, str) else definition
         (made,) = self.learn_each([Evidence(word, sentences, definitions)])
@@ -146,9 +144,7 @@ class WordLearner:
         embeddings, share = self.embeddings(words, reading + part * (defined - reading), counts)
         embeddings = self._with_content(tasks, embeddings, part)
         made: list[LearnedEmbedding | None] = []
-        for word, embedding, used, rows, other in zip(
-            words, embeddings, share.tolist(), own, part, strict=True
-        ):
+        for word, embedding, used, rows, other in zip(words, embeddings, share.tolist(), own, part, strict=True):
             each = tuple(((1 - other) * shares(rows, self.known, embedding)).tolist())
             found = LearnedEmbedding(word, embedding.cpu().numpy(), used, each, rows.cpu().numpy())
             made.append(found if np.isfinite(used) else None)
@@ -215,15 +211,12 @@ class WordLearner:
         """
         if corpus.settings.lower_case != lm.lower_case:
             raise InputError(
-                "the corpus and the model differ in lower-casing; build the corpus with --model",
-                code="lower-case",
+                "the corpus and the model differ in lower-casing; build the corpus with --model", code="lower-case"
             )
         usable = usable_words(lm, corpus, min_count, leave_out)
         if len(usable) < _FEWEST_WORDS:
             few = f"only {len(usable)} known words occur at least {min_count} times in {corpus.path}"
-            raise InputError(
-                f"{few}, too few to learn from; use more text, or no fitted matrix", code="no-text"
-            )
+            raise InputError(f"{few}, too few to learn from; use more text, or no fitted matrix", code="no-text")
         drawn = np.random.default_rng(seed).permutation(len(usable))[:words]
         chosen = [usable[at] for at in sorted(drawn.tolist())]
         learner = cls(lm, settings or LearnerSettings())

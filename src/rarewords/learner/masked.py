@@ -60,9 +60,7 @@ def contexts_of_words(
     return MaskedContexts.of(words, ordered, np.bincount(owner, minlength=len(words)))
 
 
-def contexts_of_sentences(
-    tokens: Tokens, sentences: Sequence[tuple[str, str]], *, length: int = 64
-) -> MaskedContexts:
+def contexts_of_sentences(tokens: Tokens, sentences: Sequence[tuple[str, str]], *, length: int = 64) -> MaskedContexts:
     """One context for each pair of a word and a sentence; the word's first occurrence is masked."""
     spans: list[Context] = []
     for word, sentence in sentences:

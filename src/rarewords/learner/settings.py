@@ -90,9 +90,7 @@ def bundled_mimic(fingerprint: str) -> Path:
     folder = _bundled("gte-am", fingerprint)
     if folder is None:
         ships = "the mimic model that ships is for the bundled language model only"
-        raise InputError(
-            f"{ships}; make one with rarewords mimic train and name it with --learner", code="learner"
-        )
+        raise InputError(f"{ships}; make one with rarewords mimic train and name it with --learner", code="learner")
     return folder
 
 

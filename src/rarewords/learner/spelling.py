@@ -39,10 +39,7 @@ class Spelling:
         words = sorted(lm.whole_words, key=lm.whole_words.__getitem__)
         self._place = {word: place for place, word in enumerate(words)}
         number: dict[str, int] = {}
-        rows = [
-            [number.setdefault(gram, len(number)) for gram in ngrams(word, _SHORTEST, _LONGEST)]
-            for word in words
-        ]
+        rows = [[number.setdefault(gram, len(number)) for gram in ngrams(word, _SHORTEST, _LONGEST)] for word in words]
         grams = np.array([gram for row in rows for gram in row], dtype=np.int64)
         owner = np.repeat(np.arange(len(words)), [len(row) for row in rows])
         # A gram that a word has twice counts twice in its embedding, but the word counts once for its rarity.
@@ -84,9 +81,7 @@ class Spelling:
     def _cosines(self, word: str) -> np.ndarray:
         """The cosine of a word with every known word. *Shape:* (known words,)"""
         found = ngrams(word, _SHORTEST, _LONGEST)
-        grams, counts = np.unique(
-            [self._number[one] for one in found if one in self._number], return_counts=True
-        )
+        grams, counts = np.unique([self._number[one] for one in found if one in self._number], return_counts=True)
         grams = grams.astype(np.int64)
         values = counts * self._weights[grams]
         # N-grams that no known word has make a spelling less like any known word.

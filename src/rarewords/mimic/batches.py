@@ -33,17 +33,13 @@ class Sentences:
         self._texts = [" ".join(text.splitlines()) for text in texts]
         self.settings = CorpusSettings(lower_case=lower_case)
 
-    def references(
-        self, words: Sequence[str], _: int | None = None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def references(self, words: Sequence[str], _: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Every occurrence of the word; a sentence without it is refused."""
         (word,), found = [ch.fold(word) if self.settings.lower_case else word for word in words], []
         for line, text in enumerate(self._texts):
             tokens = words_of(text, lower_case=self.settings.lower_case)
             if word not in tokens:
-                raise InputError(
-                    f"the context {text[:60]!r} does not contain the word {word!r}", code="word-not-found"
-                )
+                raise InputError(f"the context {text[:60]!r} does not contain the word {word!r}", code="word-not-found")
             found += [(0, line, position) for position, one in enumerate(tokens) if one == word]
         owner, sentence, position = np.array(found, dtype=np.int64).reshape(-1, 3).T
         return owner, sentence, position

@@ -47,9 +47,7 @@ class WordBatch:
     counts: Tensor
 
     @classmethod
-    def of(
-        cls, grams: Bags, has_form: np.ndarray, reader: Reader, contexts: Tensor, counts: np.ndarray
-    ) -> Self:
+    def of(cls, grams: Bags, has_form: np.ndarray, reader: Reader, contexts: Tensor, counts: np.ndarray) -> Self:
         """Read the given contexts, those of a word together, and put everything on the reader's device."""
         arrays = (grams.numbers, grams.starts[:-1], has_form, counts)
         numbers, starts, visible, sizes = (torch.from_numpy(one).to(reader.device) for one in arrays)
@@ -65,9 +63,7 @@ class WordBatch:
             grams, readings = (slice(*one[[first, last]].tolist()) for one in (gram_starts, starts))
             rows = slice(first, last)
             begin = self.gram_starts[rows] - grams.start
-            yield WordBatch(
-                self.grams[grams], begin, self.has_form[rows], self.readings[readings], self.counts[rows]
-            )
+            yield WordBatch(self.grams[grams], begin, self.has_form[rows], self.readings[readings], self.counts[rows])
 
 
 @dataclass(frozen=True)

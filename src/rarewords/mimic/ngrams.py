@@ -36,9 +36,7 @@ class NgramTable:
         self.shortest, self.longest = shortest, longest
         self._numbers = {gram: number for number, gram in enumerate(self.known, 1)}
         if len(self._numbers) != len(self.known):
-            raise InputError(
-                "the table of n-grams lists an n-gram twice; the mimic model is damaged", code="damaged"
-            )
+            raise InputError("the table of n-grams lists an n-gram twice; the mimic model is damaged", code="damaged")
 
     @classmethod
     def from_words(cls, words: Iterable[str], settings: MimicSettings) -> Self:
@@ -55,8 +53,7 @@ class NgramTable:
     def bags(self, words: Sequence[str]) -> Bags:
         """The n-gram numbers of each word; a word always has at least one, if only the unknown."""
         lists = [
-            [self._numbers.get(gram, UNKNOWN) for gram in ngrams(word, self.shortest, self.longest)]
-            or [UNKNOWN]
+            [self._numbers.get(gram, UNKNOWN) for gram in ngrams(word, self.shortest, self.longest)] or [UNKNOWN]
             for word in words
         ]
         numbers = np.array([number for one in lists for number in one], dtype=np.int64)

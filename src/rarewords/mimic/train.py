@@ -89,9 +89,7 @@ def train(
         for epoch in range(len(history), settings.epochs):
             plan = EpochPlan(data, settings, fitted, epoch)
             if not plan.examples:
-                raise InputError(
-                    "no training word has a context with a known word; use a larger corpus", code="mimic"
-                )
+                raise InputError("no training word has a context with a known word; use a larger corpus", code="mimic")
             loss, share, seconds = _one_epoch(plan, model, optimizer, bar)
             bar.advance(size - plan.examples)
             cosine = _cosine(data, model, held_out)

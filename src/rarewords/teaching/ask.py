@@ -39,9 +39,7 @@ def text_row(lm: LanguageModel, text: str) -> InputRow:
     return InputRow((*before, *lm.tokenizer(start, add_special_tokens=False)["input_ids"]))
 
 
-def nearest_words(
-    encoder: LanguageModel, rows: Sequence[InputRow], top_k: int
-) -> list[list[tuple[str, float]]]:
+def nearest_words(encoder: LanguageModel, rows: Sequence[InputRow], top_k: int) -> list[list[tuple[str, float]]]:
     """The frequent words that an encoder puts nearest to each text, with their cosines."""
     words, embedded = _frequent_words(encoder)
     cosines, nearest = (sentence_embeddings(encoder, rows) @ embedded.T).topk(min(top_k, len(words)))

@@ -28,11 +28,7 @@ WORDS_PER_PART, _WORDS_PER_PART_ON_GPU = 64, 512
 
 
 def check_for(
-    lm: LanguageModel,
-    reader_model: LanguageModel,
-    placement: Placement,
-    settings: TeachSettings,
-    listed: bool,
+    lm: LanguageModel, reader_model: LanguageModel, placement: Placement, settings: TeachSettings, listed: bool
 ) -> Check:
     """The check that suits the kind of model."""
     if lm.kind == "masked":
@@ -77,9 +73,7 @@ def _context_sets(holdout: HoldOut) -> list[tuple[str, ...]]:
     return list(dict.fromkeys([holdout.contexts, *(fold.contexts for fold in holdout.folds)]))
 
 
-def _learn(
-    lm: LanguageModel, learner: Learner, part: Sequence[HoldOut], readings: Readings
-) -> dict[str, np.ndarray]:
+def _learn(lm: LanguageModel, learner: Learner, part: Sequence[HoldOut], readings: Readings) -> dict[str, np.ndarray]:
     """One row for each context set of each word; the share is NaN if there is no embedding."""
     tasks = [
         Evidence(one.word, sentences, one.definitions, readings.get(one.word, {}))

@@ -92,9 +92,7 @@ def _records(path: Path) -> Iterator[dict[str, str]]:
             yield from _json_records(path, lines)
         elif name.endswith((".md", ".markdown")):
             cells = (_markdown_cells(line) for line in lines if line.strip().startswith("|"))
-            yield from _named(
-                path, (row for row in cells if not all(set(cell) <= set("-: ") for cell in row))
-            )
+            yield from _named(path, (row for row in cells if not all(set(cell) <= set("-: ") for cell in row)))
         else:
             yield from _named(path, _csv_rows(path, lines, "\t" if name.endswith(".tsv") else None))
 
@@ -166,13 +164,11 @@ def _json_records(path: Path, lines: Iterable[str]) -> Iterator[dict[str, str]]:
             ) from None
         named = {_column(name): value for name, value in record.items()} if isinstance(record, dict) else {}
         texts = {
-            name: "; ".join(map(str, value)) if isinstance(value, list) else value
-            for name, value in named.items()
+            name: "; ".join(map(str, value)) if isinstance(value, list) else value for name, value in named.items()
         }
         if not isinstance(texts.get("term"), str) or not {"definition", "synonyms"} & texts.keys():
             raise InputError(
-                f"{path}, line {number}: needs one object with the fields term and definition",
-                code="glossary",
+                f"{path}, line {number}: needs one object with the fields term and definition", code="glossary"
             )
         yield {name: text for name, text in texts.items() if name and isinstance(text, str)}
 

@@ -55,10 +55,7 @@ class HoldOut:
 
 
 def hold_out(
-    corpus: Corpus | None,
-    words: Mapping[str, int],
-    settings: TeachSettings,
-    glossary: Glossary = MappingProxyType({}),
+    corpus: Corpus | None, words: Mapping[str, int], settings: TeachSettings, glossary: Glossary = MappingProxyType({})
 ) -> list[HoldOut]:
     """The holdouts of words given with their counts; a corpus's sample of contexts is the same each time."""
     wanted = settings.contexts + _HELD_OUT

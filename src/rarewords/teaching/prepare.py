@@ -232,19 +232,11 @@ def _searched(
     frequent = {word: n for word, n in count_words(corpus).items() if n >= settings.min_count}
     candidates = without_clutter(corpus, missing_words(frequent, lm.tokens), lm.tokens, placement, earlier)
     found, readings = search(
-        candidates,
-        settings.top,
-        corpus=corpus,
-        learner=learner,
-        check=check,
-        keep_all=settings.keep_all,
-        cache=cache,
+        candidates, settings.top, corpus=corpus, learner=learner, check=check, keep_all=settings.keep_all, cache=cache
     )
     if not found:
         none = f"the text has no word worth teaching: none that is split occurs {settings.min_count} times"
-        raise NothingToDoError(
-            f"{none}; give more text, lower min_count, or list the words", code="nothing-to-teach"
-        )
+        raise NothingToDoError(f"{none}; give more text, lower min_count, or list the words", code="nothing-to-teach")
     return found, readings
 
 

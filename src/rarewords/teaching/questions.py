@@ -137,9 +137,7 @@ def ask_about(
     )
 
 
-def _query(
-    question: str, word: str, embedding: np.ndarray | None = None, placement: Placement = "replace"
-) -> Query:
+def _query(question: str, word: str, embedding: np.ndarray | None = None, placement: Placement = "replace") -> Query:
     return Query(with_article(question, word), word, embedding, placement)
 
 

@@ -191,9 +191,7 @@ class TeachResult:
     def card(self) -> str:
         """The model card."""
         lm = self.language_model
-        known = [
-            parse(WordReport, one, REPORT, "teach the original model") for one in _words_of(self.earlier)
-        ]
+        known = [parse(WordReport, one, REPORT, "teach the original model") for one in _words_of(self.earlier)]
         sections = [_checked(self), _table((*known, *self.taught), lm.kind), _left_out(self)]
         ids = taught_tokens(lm.model, lm.tokenizer)
         return model_card(
@@ -219,9 +217,7 @@ def _checked(result: TeachResult) -> str:
     before, after = result.held_out
     number = sum(one.check is not None for one in result.taught)
     noun = "word" if number == 1 else "words"
-    text += (
-        f"{number:,} {noun} checked: {before:.3f} with their subwords, {after:.3f} with their embeddings.\n"
-    )
+    text += f"{number:,} {noun} checked: {before:.3f} with their subwords, {after:.3f} with their embeddings.\n"
     unchecked = [one.word for one in result.taught if one.check is None]
     return text + (f"\nNot checked for lack of sentences: {', '.join(unchecked)}.\n" if unchecked else "")
 

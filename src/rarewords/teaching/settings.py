@@ -38,6 +38,5 @@ class TeachSettings:
         check_bounds(self)
         if self.question is not None and not is_pattern(self.question):
             raise InputError(
-                f"a question needs one <W> and one _: 'a <W> treats _', not {self.question!r}",
-                code="settings",
+                f"a question needs one <W> and one _: 'a <W> treats _', not {self.question!r}", code="settings"
             )

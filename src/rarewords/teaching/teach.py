@@ -107,9 +107,7 @@ def _with_words(
                 earlier=prepared.earlier,
             )
             how: dict[str, Any] = {"placement": placement, "allow_prediction": settings.allow_prediction}
-            lm.add_words(
-                rows, whole=[*apart, *(form for one in own if one in apart for form in found[one])], **how
-            )
+            lm.add_words(rows, whole=[*apart, *(form for one in own if one in apart for form in found[one])], **how)
             forms |= found
     return lm, [replace(one, forms=forms.get(one.word, ()), apart=apart.get(one.word, "")) for one in reports]
 

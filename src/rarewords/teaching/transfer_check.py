@@ -58,8 +58,7 @@ class CausalCheck:
         """How the model continues ``A <word> is a``, before and after."""
         answers = [
             tuple(
-                (continuation(self.target, self._prompt(one.word, embedding)),)
-                for embedding in (None, one.embedding)
+                (continuation(self.target, self._prompt(one.word, embedding)),) for embedding in (None, one.embedding)
             )
             for one in candidates
         ]
@@ -202,9 +201,7 @@ def held_out_sentences(
                     yield HeldOut(owner, (InputRow(ids), *taught), len(right))
 
 
-def _cut(
-    target: LanguageModel, held_out: Sequence[Context]
-) -> Iterator[tuple[list[int], list[int], list[int]]]:
+def _cut(target: LanguageModel, held_out: Sequence[Context]) -> Iterator[tuple[list[int], list[int], list[int]]]:
     """The tokens before, of and after the word in each sentence, cut to those around it."""
     if not held_out:
         return
@@ -241,9 +238,7 @@ def _nearness(
     usable = [(*one[:2], words) for one, words in zip(folds, expected, strict=True) if words]
     if not usable:
         return [], np.zeros((0, 2))
-    known = sorted(
-        word for word in reader_model.whole_words.keys() & target.whole_words.keys() if len(word) > 2
-    )
+    known = sorted(word for word in reader_model.whole_words.keys() & target.whole_words.keys() if len(word) > 2)
     drawn = random.Random(0).sample(known, min(_RANDOM, len(known)))
     others = list(dict.fromkeys([*drawn, *(word for _, _, words in usable for word in words)]))
     row_of = {word: row for row, word in enumerate(others)}

@@ -119,9 +119,7 @@ def listed_words(
         elif not count and glossary[word] == GlossaryEntry():
             skipped = NO_DEFINITION
         fragmentation = _fragmentation(word, [(a, b) for _, a, b in located])
-        found.append(
-            MissingWord(word, count, tuple(tokens.subword_strings(ids)), fragmentation, skipped=skipped)
-        )
+        found.append(MissingWord(word, count, tuple(tokens.subword_strings(ids)), fragmentation, skipped=skipped))
     unfit = unfit_words(tokens.tokenizer, [one.word for one in found if not one.skipped], placement=placement)
     return [replace(one, skipped=one.skipped or unfit.get(one.word, "")) for one in found]
 

@@ -222,9 +222,7 @@ class Builder:
             found.update(name.lower() for one in level for name in one.lemma_names())
         return found & self.targets
 
-    def _most_frequent(
-        self, words: Iterable[str], smallest: int = 1, largest: int | None = None
-    ) -> list[str]:
+    def _most_frequent(self, words: Iterable[str], smallest: int = 1, largest: int | None = None) -> list[str]:
         """The words in T, the most frequent first: at most ``largest``, none if fewer than ``smallest``."""
         found = sorted(set(words) & self.targets, key=lambda word: (-self.counts.get(word, 0), word))
         return found[:largest] if len(found) >= smallest else []

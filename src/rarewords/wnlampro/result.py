@@ -166,14 +166,10 @@ class ProbeResult:
         if not isinstance(stored, dict) or stored.get("format") != _FORMAT:
             raise InputError(f"{path} is not a result of rarewords wnlampro eval", code="wnlampro")
         found = parse(_Stored, stored, path, "evaluate again")
-        columns: dict[str, Any] = {
-            name: found.entries.get(name, "").split(" ") for name in (*TEXTS, *NUMBERS)
-        }
+        columns: dict[str, Any] = {name: found.entries.get(name, "").split(" ") for name in (*TEXTS, *NUMBERS)}
         depth = found.settings.get("depth", RANK_LIMIT)
         try:
-            if not isinstance(depth, int) or not all(
-                map(_NUMBER, chain(*(columns[name] for name in NUMBERS)))
-            ):
+            if not isinstance(depth, int) or not all(map(_NUMBER, chain(*(columns[name] for name in NUMBERS)))):
                 raise InputError("it holds text instead of numbers", code="damaged")
             columns |= {name: np.array(columns[name], dtype=np.int64) for name in NUMBERS}
             return cls(found.settings, **columns, answers=found.answers)

@@ -20,10 +20,7 @@ def test_contexts_are_weighed_by_their_similarity_to_each_other():
 def test_a_training_batch_has_some_contexts_of_each_word_and_none_of_others():
     states = States(torch.arange(7.0)[:, None], np.array([0, 4, 4, 7]))
     every, present = states.batch(np.array([2, 0]), None)
-    assert [row[own].flatten().tolist() for row, own in zip(every, present, strict=True)] == [
-        [4, 5, 6],
-        [0, 1, 2, 3],
-    ]
+    assert [row[own].flatten().tolist() for row, own in zip(every, present, strict=True)] == [[4, 5, 6], [0, 1, 2, 3]]
     rng, sizes = np.random.default_rng(0), set()
     for _ in range(50):
         drawn, present = states.batch(np.array([2]), rng)

@@ -63,9 +63,7 @@ def test_results_are_drawn(tmp_path):
     refuse("wnlampro", results[0], "--heatmap", "--relation", "corruption", "--out", tmp_path / "x")
     refuse("usage", *results, "--heatmap", "--out", tmp_path / "x")
     assert not (tmp_path / "x.png").exists()
-    done = rarewords(
-        results[0], "--heatmap", "--relation", "cohyponym+", "--out", tmp_path / "h", program=draw
-    )
+    done = rarewords(results[0], "--heatmap", "--relation", "cohyponym+", "--out", tmp_path / "h", program=draw)
     assert done.stdout.split() == [str(tmp_path / "h.png"), str(tmp_path / "h.svg")]
     assert (tmp_path / "h.png").is_file()
     rarewords(*results, "--out", tmp_path / "f.svg", program=draw)

@@ -5,16 +5,7 @@ from experiments.paper.report import page
 
 def test_verdicts_and_the_papers_rows_are_marked_and_text_is_escaped(tmp_path):
     text = "\n".join(
-        [
-            "## A & <b>",
-            "",
-            "| r | model |",
-            "|---|---|",
-            "| x | paper: base |",
-            "| y | AM |",
-            "",
-            "- **not seen** no",
-        ]
+        ["## A & <b>", "", "| r | model |", "|---|---|", "| x | paper: base |", "| y | AM |", "", "- **not seen** no"]
     )
     html = page(text, tmp_path)
     assert '<tr class="paper">\n<td>x</td>' in html

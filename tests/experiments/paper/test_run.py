@@ -61,9 +61,7 @@ def test_words_are_approximated_by_preset_fast_and_the_figure_by_the_papers(done
         (note,) = done[0].glob(f"cache/{stage}-*/stage.json")
         return json.loads(note.read_text("utf-8"))["recipe"]["settings"]
 
-    ota, static, random = map(
-        made_with, ("one-token-approximation", "ota-figure-static", "ota-figure-random")
-    )
+    ota, static, random = map(made_with, ("one-token-approximation", "ota-figure-static", "ota-figure-random"))
     assert (ota["frame"], ota["start"], ota["steps"]) == ("masked", "mean", settings.ota_steps)
     assert (static["frame"], random["frame"]) == ("static", "random")
     assert {one["start"] for one in (static, random)} == {"zero"}
@@ -112,9 +110,7 @@ def test_without_form_a_word_without_contexts_is_probed_with_the_zero_embedding(
     result = ProbeResult.load(done[0] / "results" / "ablation-no-form-2-0.json.gz")
     subwords = ProbeResult.load(done[0] / "results" / "methods-subwords.json.gz")
     own = dict(zip(subwords.id, subwords.rank, strict=True))
-    changed = [
-        word for one, word, rank in zip(result.id, result.word, result.rank, strict=True) if rank != own[one]
-    ]
+    changed = [word for one, word, rank in zip(result.id, result.word, result.rank, strict=True) if rank != own[one]]
     assert set(changed) & set(absent)
 
 
@@ -191,10 +187,7 @@ def test_words_that_cannot_be_approximated_are_not_missing(corpus, settings, tmp
 def test_examples_show_subwords_as_text_for_any_tokenizer(settings):
     roberta = LanguageModel(*small_model("roberta"))
     experiment = SimpleNamespace(
-        lm=roberta,
-        settings=settings,
-        corpus=SimpleNamespace(count=len),
-        training=lambda *_: {settings.epochs[-1]: {}},
+        lm=roberta, settings=settings, corpus=SimpleNamespace(count=len), training=lambda *_: {settings.epochs[-1]: {}}
     )
     found = ExamplesPart.run(experiment, None)
     assert all("Ġ" not in one.question for one in found.queries)

@@ -53,9 +53,7 @@ def test_the_best_of_both_must_beat_both():
 
 def test_the_papers_rows_stand_below_ours():
     compared = compare([result([4, 4], "subwords"), result([1, 1], "AM")])
-    lines = [
-        [cell.strip() for cell in line.split("|")] for line in main_table(compared, paper=True).splitlines()
-    ]
+    lines = [[cell.strip() for cell in line.split("|")] for line in main_table(compared, paper=True).splitlines()]
     named = [line[1:4] for line in lines if len(line) > 3]
     assert ["antonym", "subwords", "0.250"] in named
     assert ["", "AM", "1.000"] in named
