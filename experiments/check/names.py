@@ -57,7 +57,7 @@ def flips(model: ModelOption, data: DataOption, names: int = 100, seed: SeedOpti
     results.out = RESULTS / f"flips-{results.model}.json"
     drawn = drawn_sentences(SciFact.read(data, "train"), lm, names, seed)
     learner, _ = learner_for(lm, reader, None)
-    check = check_for(lm, reader, settings.placement or "replace", settings, listed=True)
+    check = check_for(lm, reader, settings.placement or "replace", settings, found=False)
     allowed: list[list[bool]] = []
     for most in SENTENCES:
         holdouts = [

@@ -118,7 +118,7 @@ def check(
     results.out = RESULTS / f"curve-check-{placement}-{results.model}.json"
     learner, _ = learner_for(lm, lm, None, opened, placement)
     settings = TeachSettings(placement=placement)
-    judge = check_for(lm, lm, settings.placement or "append", settings, listed=False)
+    judge = check_for(lm, lm, settings.placement or "append", settings, found=True)
     entries = [entry for entry in wnlampro.load().select(subset="dev") if entry.relation != "corruption"]
     words = keywords(lm, opened, entries, min_count, number)
     data = Dataset(tuple(entry for entry in entries if entry.word.text in set(words)))

@@ -281,7 +281,7 @@ def test_the_check_prefers_the_true_meaning(encoder, lm):
     candidates = [
         candidate(word, target.embeddings[target.whole_words[meaning]].numpy()) for word, meaning in meanings.items()
     ]
-    checked = EncoderCheck(target, lm, listed=False).run(candidates)
+    checked = EncoderCheck(target, lm).run(candidates)
     assert [one.gain > 0 for one in checked] == [True, True, False]
     assert [one.verdict for one in checked[1:]] == ["better", "worse"]
     assert {one.placement for one in checked} == {"replace"}
@@ -293,23 +293,25 @@ def test_marks_of_patterns_in_the_text_itself_do_no_harm(encoder, lm):
     marked = ["The mark <W> stands before a ripe blimpet _ on the tree.", "The [MASK] of a ripe blimpet is sour."]
     held_out = tuple(Context(line, line.index("blimpet"), line.index("blimpet") + 7) for line in marked)
     given = candidate("blimpet", embedding, (*occurrences_of("blimpet", 3), *held_out))
-    (found,) = EncoderCheck(target, lm, listed=False).run([given])
+    (found,) = EncoderCheck(target, lm).run([given])
     assert found.contexts == 4  # a reader model cannot be asked about the last
 
 
-def test_a_word_that_an_encoder_understands_needs_a_larger_gain_unless_you_list_it(encoder, lm):
+def test_only_a_gain_that_is_below_zero_for_sure_is_too_small(encoder, lm):
     target = loaded(encoder)
-    lines = sentences_of("oldanka").replace("Oldanka", "ship").replace("oldanka", "ship").splitlines()
-    starts = [line.index("ship") for line in lines]
-    held_out = tuple(Context(line, at, at + 4) for line, at in zip(lines, starts, strict=True))
-    embedding = target.embeddings[target.whole_words["boat"]].numpy()
-    candidates = [candidate("ship", embedding, held_out), candidate("oldanka", embedding)]
-    known, unknown = EncoderCheck(target, lm, listed=False).run(candidates)
-    assert known.verdict == "worse"
-    assert known.threshold > 2 * unknown.threshold
-    assert unknown.verdict == "better"
-    for one in EncoderCheck(target, lm, listed=True).run(candidates):
+    boat, parliament = (target.embeddings[target.whole_words[word]].numpy() for word in ("boat", "parliament"))
+    good, bad = EncoderCheck(target, lm).run([candidate("oldanka", boat), candidate("oldanka", parliament)])
+    for one in (good, bad):
         assert one.threshold == pytest.approx(-2 * one.error, abs=2e-6)
+    assert (good.verdict, bad.verdict) == ("better", "worse")
+
+
+def test_a_causal_lm_needs_a_sure_gain_for_words_that_a_search_found(causal):
+    target = loaded(causal)
+    given = [candidate("blimpet", np.random.default_rng(0).normal(size=32).astype(np.float32))]
+    (listed,), (found,) = (CausalCheck(target, "replace", one).run(given) for one in (False, True))
+    assert listed.threshold < 0 < found.threshold
+    assert found.threshold == pytest.approx(2 * found.error, abs=2e-6)
 
 
 def test_a_causal_lm_reads_each_word_in_the_placement_that_gains_most(causal):
@@ -317,7 +319,7 @@ def test_a_causal_lm_reads_each_word_in_the_placement_that_gains_most(causal):
     embeddings = np.random.default_rng(0).normal(size=(12, 32)).astype(np.float32)
     candidates = [candidate("blimpet", embedding) for embedding in embeddings]
     either, replaced = (
-        CausalCheck(target, placement, listed=False).run(candidates) for placement in ("append", "replace")
+        CausalCheck(target, placement, found=False).run(candidates) for placement in ("append", "replace")
     )
     assert {one.placement for one in either} == {"append", "replace"}
     assert {one.placement for one in replaced} == {"replace"}

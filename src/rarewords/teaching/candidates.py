@@ -28,14 +28,17 @@ WORDS_PER_PART, _WORDS_PER_PART_ON_GPU = 64, 512
 
 
 def check_for(
-    lm: LanguageModel, reader_model: LanguageModel, placement: Placement, settings: TeachSettings, listed: bool
+    lm: LanguageModel, reader_model: LanguageModel, placement: Placement, settings: TeachSettings, found: bool
 ) -> Check:
-    """The check that suits the kind of model."""
+    """The check that suits the kind of model.
+
+    :param found: a search found the words.
+    """
     if lm.kind == "masked":
-        return MaskedCheck(lm, placement, settings.question, listed)
+        return MaskedCheck(lm, placement, settings.question)
     if lm.kind == "causal":
-        return CausalCheck(lm, placement, listed)
-    return EncoderCheck(lm, reader_model, listed)
+        return CausalCheck(lm, placement, found)
+    return EncoderCheck(lm, reader_model)
 
 
 def learn_and_check(

@@ -2,19 +2,13 @@
 
 In held-out contexts of the word, the content words nearest to it are masked, and their log-probability is
 compared: once with the word's subwords, once with its embedding. The mean difference is the
-*gain*. A word that you list is skipped only if its gain is below zero by two standard errors.
-
-Words that a search of the text found are chosen with more care, by a logistic rule over four features. Its
-weights (``assets/check.toml``) were fitted by ``experiments/check`` on words whose true change is known: the
-change of WNLaMPro's reciprocal rank when the word is read as its subwords and its embedding.
+*gain*. A word is skipped only if its gain is below zero by two standard errors: a smaller gain says little about
+what the word is worth elsewhere (``experiments/check``).
 """
 
-import math
 import re
-import tomllib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from importlib.resources import files
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -37,34 +31,8 @@ _NEIGHBOUR = re.compile(r"(?<![\w'’-])[^\W\d_]{3,}(?![\w'’-])")
 _CHARACTERS_AROUND = 60
 NEIGHBOURS = 3  # of the word, masked in each held-out context
 _ROOM = 16  # tokens for what is put into a text: special tokens, the mask, a slash and an embedding
-_RULE = tomllib.loads((files("rarewords") / "assets" / "check.toml").read_text("utf-8"))
 _TOKENS_ON_CPU, _TOKENS_ON_GPU = 2048, 65536  # per batch
 SURELY_WORSE = 2.0  # standard errors below zero
-
-
-@dataclass(frozen=True)
-class Features:
-    """What is seen of a word before it is taught.
-
-    :param errors: its held-out gain in standard errors.
-    :param mismatch_drop: how much nearer the answers about it come to its embedding, as a cosine.
-    :param sureness: the mean log-probability of the first answers about its subwords.
-    :param context_share: how much of the embedding comes from contexts; the more a word resembles a known
-        one, the less.
-    """
-
-    errors: float
-    mismatch_drop: float
-    sureness: float
-    context_share: float
-
-    @property
-    def probability(self) -> float:
-        """The probability that the embedding helps."""
-        most = _RULE["most_errors"]
-        values = {**asdict(self), "errors": max(-most, min(most, self.errors))}
-        total = _RULE["intercept"] + sum(_RULE["weights"][name] * value for name, value in values.items())
-        return 1 / (1 + math.exp(-total))
 
 
 @dataclass(frozen=True)
@@ -77,7 +45,6 @@ class CheckResult:
     :param contexts: held-out contexts that could be used; ``neighbours``: scores taken in them.
     :param error: the standard error of the gain.
     :param threshold: the gain below which the word is skipped.
-    :param features: what the rule decides by, for a word that a search found; None where it does not apply.
     :param placement: where the embedding does best.
     """
 
@@ -87,13 +54,7 @@ class CheckResult:
     embedding: float
     error: float
     threshold: float
-    features: Features | None = None
     placement: Placement = "append"
-
-    @property
-    def probability(self) -> float | None:
-        """The probability that the embedding helps, if the rule decides."""
-        return None if self.features is None else round(self.features.probability, 4)
 
     @property
     def gain(self) -> float:
@@ -102,29 +63,16 @@ class CheckResult:
 
     @property
     def verdict(self) -> str:
-        """``better``, ``unclear`` or ``worse``; a word that is worse is skipped."""
-        # The rule was fitted on embeddings that mean roughly what they should, so it cannot overrule held-out
-        # contexts that contradict an embedding by more than a standard error.
-        allowed = self.gain >= self.threshold
-        if self.probability is None:
-            return "better" if self.gain >= max(0.0, self.threshold) + self.error else _doubt(allowed)
-        if allowed and self.probability >= _RULE["better"]:
-            return "better"
-        return _doubt(allowed and self.probability >= _RULE["worse"])
+        """``better`` if the gain is at least one standard error above what is needed, ``worse`` below it."""
+        if self.gain < self.threshold:
+            return "worse"
+        return "better" if self.gain >= max(0.0, self.threshold) + self.error else "unclear"
 
     @property
     def reason(self) -> str:
-        """The verdict's rule with its numbers: ``gain +0.14 ± 0.03, below the +0.22 that it needs``."""
-        gain = f"gain {self.gain:+.2f} ± {self.error:.2f}"
-        if self.gain < self.threshold:
-            return f"{gain}, below the {self.threshold:+.2f} that it needs"
-        if self.probability is not None:
-            return f"{gain}, helps with probability {self.probability:.2f} ({_RULE['worse']} is needed)"
-        return f"{gain}, above the {self.threshold:+.2f} that it needs"
-
-
-def _doubt(allowed: bool) -> str:
-    return "unclear" if allowed else "worse"
+        """The verdict's rule with its numbers: ``gain -0.30 ± 0.10, below the -0.20 that it needs``."""
+        side = "below" if self.gain < self.threshold else "above"
+        return f"gain {self.gain:+.2f} ± {self.error:.2f}, {side} the {self.threshold:+.2f} that it needs"
 
 
 @dataclass(frozen=True)
@@ -156,13 +104,11 @@ class Mismatch:
     :param mismatch: how far its answers are from the embedding, from 0 to 1; None if it cannot be asked.
     :param drop: how much lower the mismatch is once the embedding is added, as a cosine.
     :param answers: its first answers.
-    :param sureness: the mean log-probability of the first answer to each question.
     """
 
     mismatch: float | None = None
     drop: float | None = None
     answers: tuple[str, ...] = ()
-    sureness: float | None = None
 
 
 class Check(Protocol):
@@ -190,29 +136,15 @@ class MaskedCheck:
     """The check of a masked LM.
 
     :param question: asked about every word, instead of one that suits how the text uses it.
-    :param listed: you gave the words, so that only those that get worse for sure are skipped.
     """
 
     lm: LanguageModel
     placement: Placement
     question: str | None
-    listed: bool
 
     def run(self, candidates: Sequence[Candidate]) -> list[CheckResult | None]:
         """Compare the log-probability of true neighbours in held-out contexts."""
-        results = check_neighbours(self.lm, candidates, placement=self.placement)
-        if self.listed:
-            return [one and replace(one, threshold=-SURELY_WORSE * one.error) for one in results]
-        if not candidates:
-            return results
-        words = [one.word for one in candidates]
-        seen = self.mismatch(words, np.stack([one.embedding for one in candidates]))
-        for row, (one, result) in enumerate(zip(candidates, results, strict=True)):
-            if result is not None:
-                drop, sureness = seen[row].drop or 0.0, seen[row].sureness or 0.0
-                features = Features(result.gain / result.error, drop, sureness, one.context_share)
-                results[row] = replace(result, threshold=-result.error, features=features)
-        return results
+        return check_neighbours(self.lm, candidates, placement=self.placement)
 
     def show(self, candidates: Sequence[Candidate]) -> list[WordAnswers]:
         """The first answers to a question about each word."""
@@ -232,16 +164,15 @@ class MaskedCheck:
         asked = self.lm, KnownWords.of(self.lm), words, embeddings
         old, new = ask_about(*asked), ask_about(*asked, taught=True, placement=self.placement)
         drops = (new.agreement - old.agreement).tolist()
-        found = zip(old.agreement.tolist(), drops, old.shown, old.sureness.tolist(), strict=True)
         return [
-            Mismatch(round(1 - max(0.0, agreement), 2), round(drop, 4), answers[:3], sureness)
-            for agreement, drop, answers, sureness in found
+            Mismatch(round(1 - max(0.0, agreement), 2), round(drop, 4), answers[:3])
+            for agreement, drop, answers in zip(old.agreement.tolist(), drops, old.shown, strict=True)
         ]
 
     @property
     def key(self) -> str:
         """A digest of everything the results depend on besides the candidates."""
-        return key_of(self.lm.fingerprint, self.placement, self.question, self.listed, _RULE)
+        return key_of(self.lm.fingerprint, self.placement, self.question)
 
 
 def mask_neighbours(lm: LanguageModel, span: Context) -> list[tuple[str, int]]:
@@ -306,7 +237,7 @@ def check_neighbours(
         error = round(float(np.sqrt((changes.var() * len(changes) + 1) / len(changes) ** 2)), 6)
         old, new = (round(float(one.mean()), 6) for one in (subwords, embeddings))
         counts = int(used.any(axis=1).sum()), len(changes)
-        results[number] = CheckResult(*counts, old, new, error, threshold=0.0, placement=placement)
+        results[number] = CheckResult(*counts, old, new, error, -SURELY_WORSE * error, placement)
     return results
 
 

@@ -118,7 +118,7 @@ def prepare(request: Request, cache: Cache) -> Prepared:
         corpus = open_corpus(texts, lm, settings, listed, request, cache)
     with cache.timed("learner"):
         learner, learner_name = opened or learner_for(lm, reader, None, corpus, placement)
-    check = check_for(lm, reader, placement, settings, listed is not None)
+    check = check_for(lm, reader, placement, settings, found=listed is None)
     with cache.timed("looking"):
         if listed is None:
             assert corpus is not None  # otherwise the glossary lists words

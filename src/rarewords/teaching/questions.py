@@ -100,12 +100,10 @@ class Replies:
 
     :param shown: the first answers to ``a <W> is a kind of _.``
     :param agreement: the mean cosine of where the answers point with the word's embedding. *Shape:* (words,)
-    :param sureness: the mean log-probability of the first answers. *Shape:* (words,)
     """
 
     shown: tuple[tuple[str, ...], ...]
     agreement: Tensor
-    sureness: Tensor
 
 
 def ask_about(
@@ -133,7 +131,6 @@ def ask_about(
     return Replies(
         tuple(tuple(answers.words(row * len(_PLAIN), _SHOWN)) for row in range(len(words))),
         (directions * towards).sum(-1).mean(-1),
-        log_probs[:, 0].reshape(*shape).mean(-1),
     )
 
 

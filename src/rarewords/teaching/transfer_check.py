@@ -7,10 +7,9 @@ held-out sentences of the word.
 * An **encoder** by where it puts the word alone: how much nearer to the words that the reader model expects
   in its place in the sentence than to random words, in cosines.
 
-A word that you list is skipped only if its gain is below zero for sure: by two standard errors, or with few
-sentences by as many as Student's t asks for, so that more sentences seldom change the verdict. A word that a
-search found needs a gain of two standard errors, and on an encoder twice what its subwords already say on top: with
-subwords that the encoder understands, an embedding only blurs the spelling that queries ask for.
+A word is skipped only if its gain is below zero for sure: by two standard errors, or with few sentences by as
+many as Student's t asks for, so that more sentences seldom change the verdict. Nothing tells beforehand whether a
+causal LM understands a word that a search found, so such a word needs a gain of two standard errors.
 """
 
 import random
@@ -30,7 +29,6 @@ from rarewords.teaching.check import SURELY_WORSE, Candidate, CheckResult, Misma
 from rarewords.teaching.questions import WordAnswers
 from rarewords.tokens import Placement, with_slot
 
-_FOUND = 2.0  # standard errors by which the gain of a word that a search found must exceed what is needed
 _FEW = (12.7, 4.3, 3.2, 2.8, 2.6, 2.4)  # Student's t at 97.5 % for 2, 3, ... sentences instead of two errors
 _TOKENS_AROUND = 16  # on either side of the word
 _TOKENS_PER_BATCH = 2048
@@ -42,17 +40,20 @@ _NEAREST, _PROMPT = 5, "A <W> is a"
 
 @dataclass(frozen=True)
 class CausalCheck:
-    """The check of a causal LM."""
+    """The check of a causal LM.
+
+    :param found: a search found the words, so that they must do better for sure.
+    """
 
     target: LanguageModel
     placement: Placement
-    listed: bool
+    found: bool
 
     def run(self, candidates: Sequence[Candidate]) -> list[CheckResult | None]:
         """Compare the log-probability of what follows the word."""
         held_out = list(held_out_sentences(self.target, candidates, placement=self.placement))
         owners, scores = [one.owner for one in held_out], scores_of_what_follows(self.target, held_out)
-        return _results(len(candidates), owners, scores, np.zeros(len(scores)), self.listed)
+        return _results(len(candidates), owners, scores, found=self.found)
 
     def show(self, candidates: Sequence[Candidate]) -> list[WordAnswers]:
         """How the model continues ``A <word> is a``, before and after."""
@@ -71,7 +72,7 @@ class CausalCheck:
     @property
     def key(self) -> str:
         """A digest of everything the results depend on besides the candidates."""
-        return key_of("causal", self.target.fingerprint, self.placement, self.listed)
+        return key_of("causal", self.target.fingerprint, self.placement, self.found)
 
     def _prompt(self, word: str, embedding: np.ndarray | None) -> InputRow:
         """The beginning of a sentence about a word, by its subwords or with its embedding."""
@@ -92,12 +93,11 @@ class EncoderCheck:
 
     target: LanguageModel
     reader_model: LanguageModel
-    listed: bool
 
     def run(self, candidates: Sequence[Candidate]) -> list[CheckResult | None]:
         """Compare how near the word alone is to the words that its sentences ask for."""
         owners, scores = _nearness(self.target, self.reader_model, candidates)
-        return _results(len(candidates), owners, scores, 2 * scores[:, 0], self.listed)
+        return _results(len(candidates), owners, scores)
 
     def show(self, candidates: Sequence[Candidate]) -> list[WordAnswers]:
         """The nearest frequent words by the encoder's own embeddings, before and after."""
@@ -115,7 +115,7 @@ class EncoderCheck:
     def key(self) -> str:
         """A digest of everything the results depend on besides the candidates."""
         models = self.target.fingerprint, self.target.pooling, self.reader_model.fingerprint
-        return key_of("encoder", *models, self.listed)
+        return key_of("encoder", *models)
 
 
 def _alone(target: LanguageModel, embedding: np.ndarray) -> InputRow:
@@ -157,31 +157,27 @@ def scores_of_what_follows(target: LanguageModel, held_out: Sequence[HeldOut]) -
 
 
 def _results(
-    words: int, owners: Sequence[int], scores: np.ndarray, needed: np.ndarray, listed: bool
+    words: int, owners: Sequence[int], scores: np.ndarray, *, found: bool = False
 ) -> list[CheckResult | None]:
     """The result of each word; None if fewer than two held-out sentences can be used.
 
     :param owners: the word's number for each sentence.
     :param scores: with subwords, with the embedding in their place, with both. *Shape:* (sentences, 2 or 3)
-    :param needed: what a word that a search found must gain. *Shape:* (sentences,)
     """
     rows = np.array(owners, np.int64) == np.arange(words)[:, None]
-    return [_result(scores[own], needed[own], listed) for own in rows]
+    return [_result(scores[own], found) for own in rows]
 
 
-def _result(scores: np.ndarray, needed: np.ndarray, listed: bool) -> CheckResult | None:
+def _result(scores: np.ndarray, found: bool) -> CheckResult | None:
     if len(scores) < 2:
         return None
     way = 1 + int(scores[:, 1:].mean(axis=0).argmax())
     gains = scores[:, way] - scores[:, 0]
-    error = float((gains if listed else gains - needed).std(ddof=1)) / len(scores) ** 0.5
+    error = float(gains.std(ddof=1)) / len(scores) ** 0.5
     sure = _FEW[len(scores) - 2] if len(scores) - 2 < len(_FEW) else SURELY_WORSE
-    threshold = -sure * error if listed else max(0.0, float(needed.mean())) + _FOUND * error
-    subwords, embedding, error, threshold = (
-        round(float(value), 6) for value in (scores[:, 0].mean(), scores[:, way].mean(), error, threshold)
-    )
-    placement: Placement = "replace" if way == 1 else "append"
-    return CheckResult(len(scores), len(scores), subwords, embedding, error, threshold, placement=placement)
+    threshold = SURELY_WORSE * error if found else -sure * error
+    numbers = (round(float(one), 6) for one in (scores[:, 0].mean(), scores[:, way].mean(), error, threshold))
+    return CheckResult(len(scores), len(scores), *numbers, placement="replace" if way == 1 else "append")
 
 
 def held_out_sentences(
