@@ -283,7 +283,8 @@ def test_the_check_prefers_the_true_meaning(encoder, lm):
     ]
     checked = EncoderCheck(target, lm).run(candidates)
     assert [one.gain > 0 for one in checked] == [True, True, False]
-    assert [one.verdict for one in checked[1:]] == ["better", "worse"]
+    assert checked[1].verdict == "better"
+    assert checked[2].verdict != "better"
     assert {one.placement for one in checked} == {"replace"}
 
 
@@ -302,8 +303,9 @@ def test_only_a_gain_that_is_below_zero_for_sure_is_too_small(encoder, lm):
     boat, parliament = (target.embeddings[target.whole_words[word]].numpy() for word in ("boat", "parliament"))
     good, bad = EncoderCheck(target, lm).run([candidate("oldanka", boat), candidate("oldanka", parliament)])
     for one in (good, bad):
-        assert one.threshold == pytest.approx(-2 * one.error, abs=2e-6)
-    assert (good.verdict, bad.verdict) == ("better", "worse")
+        assert one.threshold < -2 * one.error  # Student's t: the sentences are few
+    assert good.gain > 0 > bad.gain
+    assert replace(bad, error=bad.error / 100, threshold=bad.threshold / 100).verdict == "worse"
 
 
 def test_a_causal_lm_needs_a_sure_gain_for_words_that_a_search_found(causal):
