@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
+from tokenizers import Encoding
+
 from rarewords.errors import InputError
 
 Placement = Literal["append", "replace"]
@@ -101,13 +103,18 @@ class Tokens:
         """:meth:`subwords` for many words at once."""
         return [[token for token, _, _ in one] for one in self.located_subwords(words)]
 
-    def located_subwords(self, words: Sequence[str]) -> list[list[tuple[int, int, int]]]:
-        """The subwords of each word and the letters each covers: ``skiers -> (skier, 0, 5), (##s, 5, 6)``."""
-        backend = self.tokenizer.backend_tokenizer  # three times as fast as through transformers
+    def encode(self, texts: Sequence[str], *, special_tokens: bool = False) -> list[Encoding]:
+        """The tokens of each text with their offsets; three times as fast as through transformers."""
+        backend = self.tokenizer.backend_tokenizer
         if backend.truncation or backend.padding:  # a change disturbs other threads that use the tokenizer
             backend.no_truncation()
             backend.no_padding()
-        encoded = backend.encode_batch([_BEFORE + word for word in words], add_special_tokens=False)
+        found: list[Encoding] = backend.encode_batch(texts, add_special_tokens=special_tokens)
+        return found
+
+    def located_subwords(self, words: Sequence[str]) -> list[list[tuple[int, int, int]]]:
+        """The subwords of each word and the letters each covers: ``skiers -> (skier, 0, 5), (##s, 5, 6)``."""
+        encoded = self.encode([_BEFORE + word for word in words])
         # The space belongs to the word: Ġ and ▁ stand for it and may be separate tokens.
         first = len(_BEFORE)
         return [
@@ -157,11 +164,11 @@ class Tokens:
         :return: token ids with one mask, and where the word's subwords start and end in them.
         """
         filled = list(map(self._fill_slots, patterns, words))
-        encoded = self.tokenizer([text for text, _, _ in filled], return_offsets_mapping=True)
+        encoded = self.encode([text for text, _, _ in filled], special_tokens=True)
         mask = self.tokenizer.mask_token_id
-        rows = zip(encoded["input_ids"], encoded["offset_mapping"], filled, strict=True)
         result = []
-        for ids, offsets, (text, start, end) in rows:
+        for one, (text, start, end) in zip(encoded, filled, strict=True):
+            ids, offsets = one.ids, one.offsets
             if ids.count(mask) != 1:
                 raise InputError(f"expected one blank in {text!r}, found {ids.count(mask)}", code="pattern")
             first = start - 1 if start and text[start - 1] == " " else start
@@ -199,4 +206,4 @@ class Tokens:
         return {text: token for (text, token), one in zip(accepted, subwords, strict=True) if one == [token]}
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
-        return [list(ids) for ids in self.tokenizer(texts, add_special_tokens=False)["input_ids"]]
+        return [one.ids for one in self.encode(texts)]

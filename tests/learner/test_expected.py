@@ -8,8 +8,11 @@ from logging.handlers import BufferingHandler
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rarewords import LanguageModel, Query
+from rarewords.corpus.text import split
 from rarewords.learner.expected import pool, read, shares
 from rarewords.learner.known_words import KnownWords
 from rarewords.learner.masked import contexts_of_sentences, contexts_of_words, find_word
@@ -69,6 +72,16 @@ def test_the_word_must_be_in_the_sentence_as_a_word():
     assert find_word("new york", "a new yorker in New York", lower_case=True) == (16, 24)
     # Lower-casing makes two characters of this one; the places after it must stay.
     assert find_word("cat", "İ and a Cat", lower_case=True) == (8, 11)
+
+
+@given(st.text(alphabet="abt .-'’,\n1/(", max_size=30), st.booleans())
+@settings(max_examples=300)
+def test_a_word_is_found_where_the_corpus_finds_it(sentence, lower_case):
+    cut = split(sentence, lower_case=False, sentences=False)
+    spans = zip(cut.starts.tolist(), cut.ends.tolist(), strict=True)
+    wanted = next(((start, end) for start, end in spans if cut.text[start:end] == "ab"), None)
+    found = find_word("ab", sentence, lower_case=lower_case)
+    assert found == wanted if wanted else found is None or cut.text[slice(*found)] == "ab"
 
 
 def test_a_sentence_without_the_word_is_refused(lm):

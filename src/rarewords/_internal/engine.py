@@ -111,20 +111,21 @@ def engine_for(name: str = "local", workers: int | None = None) -> Engine:
     if workers is not None and not 1 <= workers <= _MOST_WORKERS:
         raise InputError(f"workers must be from 1 to {_MOST_WORKERS:,}, not {workers}", code="engine")
     if name == "local":
-        return LocalEngine(workers or _cores())
+        return LocalEngine(workers or cores())
     if name == "ray":
         return RayEngine(workers)
     raise InputError(f"no engine called {name!r}; there are local and ray", code="engine")
 
 
-def _cores() -> int:
+def cores() -> int:
+    """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _share_of_threads(workers: int) -> int:
     """How many of this process's threads each of its workers may use."""
     torch = sys.modules.get("torch")
-    return max(1, (torch.get_num_threads() if torch else _cores()) // workers)
+    return max(1, (torch.get_num_threads() if torch else cores()) // workers)
 
 
 def _use_threads(threads: int) -> None:

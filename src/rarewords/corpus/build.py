@@ -13,7 +13,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 from rarewords._internal.cache import key_of, require_free, workspace
-from rarewords._internal.engine import Engine, engine_for
+from rarewords._internal.engine import Engine, cores, engine_for
 from rarewords._internal.files import write_json
 from rarewords._internal.progress import message, progress
 from rarewords.corpus.corpus import Corpus
@@ -39,16 +39,17 @@ def build(
     :param texts: texts, files, folders, patterns, records, ``-`` for standard input. A string that names a
         file is read as one. A file whose bytes were already read is skipped.
     :param field: the field that holds the text in JSON lines, CSV and Parquet.
-    :param workers: processes on this machine, or tasks at a time on a cluster; all cores by default, for a
-        small text one.
+    :param workers: processes on this machine, or tasks at a time on a cluster; by default as many as the size of
+        the text is worth.
     """
     out, settings = Path(out), settings or CorpusSettings()
     texts = [texts] if isinstance(texts, str | Path) else texts
     require_free(out)
     with workspace(out) as cache:
         sources = _sources(texts, field, cache.path)
-        if engine == "local" and sum(source.size for source in sources.values()) < SHARD_BYTES:
-            workers = workers or 1  # starting processes would take longer
+        if engine == "local" and workers is None:
+            # To start a process takes as long as to read some megabytes.
+            workers = min(cores(), 1 + sum(source.size for source in sources.values()) // (2 * SHARD_BYTES))
         with engine_for(engine, workers) as runner:
             parts = _read(sources, settings, runner, cache.path)
             merge_parts(parts, settings, list(sources), out, runner, cache.path)

@@ -95,6 +95,11 @@ def split(text: str, *, lower_case: bool = True, sentences: bool = True) -> Word
     return Words(text, starts - _PAD, ends - _PAD, hashes, cuts - _PAD, offsets)
 
 
+def clean(text: str) -> str:
+    """A text without control characters, as :func:`split` reads it."""
+    return _clean(text)[0]
+
+
 def words_of(text: str, *, lower_case: bool = True) -> list[str]:
     """The words of a text in order.
 

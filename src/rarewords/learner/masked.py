@@ -10,9 +10,11 @@ import numpy as np
 from rarewords._internal.progress import progress
 from rarewords.corpus.characters import fold
 from rarewords.corpus.corpus import Context, Corpus
-from rarewords.corpus.text import split
+from rarewords.corpus.text import clean, split
 from rarewords.errors import InputError
 from rarewords.tokens import Tokens
+
+_AROUND = ("", *" .,;:!?()[]\n")  # what ends a word of several letters, whatever follows
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def contexts_of_sentences(tokens: Tokens, sentences: Sequence[tuple[str, str]], 
     """One context for each pair of a word and a sentence; the word's first occurrence is masked."""
     spans: list[Context] = []
     for word, sentence in sentences:
-        text = split(sentence, lower_case=False, sentences=False).text
+        text = clean(sentence)
         found = find_word(word, text, lower_case=tokens.lower_case)
         if found is None:
             raise InputError(
@@ -81,9 +83,16 @@ def find_word(word: str, sentence: str, *, lower_case: bool) -> tuple[int, int] 
     >>> find_word("cat", "a catalogue, a Cat.", lower_case=True)
     (15, 18)
     """
-    found = split(sentence, lower_case=False, sentences=False)
+    text = clean(sentence)
     # Folding keeps the places of characters, which str.lower does not ("İ" becomes two characters).
-    wanted, text = (fold(word), fold(found.text)) if lower_case else (word, found.text)
+    wanted, text = (fold(word), fold(text)) if lower_case else (word, text)
+    first = text.find(wanted)
+    end = first + len(wanted)
+    # Almost every word: letters between spaces or stops are one word however the rest is split.
+    plain = wanted.isascii() and wanted.isalpha() and len(wanted) > 1
+    if plain and first >= 0 and text[first - 1 : first] in _AROUND and text[end : end + 1] in _AROUND:
+        return first, end
+    found = split(sentence, lower_case=False, sentences=False)
     for start, end in zip(found.starts.tolist(), found.ends.tolist(), strict=True):
         if text[start:end] == wanted:
             return start, end
@@ -97,11 +106,11 @@ def _encode(tokens: Tokens, spans: Sequence[Context], length: int) -> list[tuple
     """The token ids of each sentence and the place of the mask in them."""
     mask, before, after = tokens.mask_token, *tokens.special_tokens
     texts = [text[:start] + mask + text[end:] for text, start, end in spans]
-    encoded = tokens.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []
     mask_id = tokens.tokenizer.mask_token_id
     room = length - len(before) - len(after)
     result = []
-    for ids, (text, start, _) in zip(encoded, spans, strict=True):
+    for one, (text, start, _) in zip(tokens.encode(texts), spans, strict=True):
+        ids = one.ids
         # The sentence may itself say "[MASK]": ours comes after those to the left of the word.
         blank = [place for place, token in enumerate(ids) if token == mask_id][text[:start].count(mask)]
         # The same number of tokens on either side; if one side is short, more of the other.

@@ -156,9 +156,7 @@ def scores_of_what_follows(target: LanguageModel, held_out: Sequence[HeldOut]) -
     return result.reshape(len(held_out), -1) if held_out else np.zeros((0, 2))
 
 
-def _results(
-    words: int, owners: Sequence[int], scores: np.ndarray, *, found: bool = False
-) -> list[CheckResult | None]:
+def _results(words: int, owners: Sequence[int], scores: np.ndarray, *, found: bool = False) -> list[CheckResult | None]:
     """The result of each word; None if fewer than two held-out sentences can be used.
 
     :param owners: the word's number for each sentence.
@@ -176,8 +174,16 @@ def _result(scores: np.ndarray, found: bool) -> CheckResult | None:
     error = float(gains.std(ddof=1)) / len(scores) ** 0.5
     sure = _FEW[len(scores) - 2] if len(scores) - 2 < len(_FEW) else SURELY_WORSE
     threshold = SURELY_WORSE * error if found else -sure * error
-    numbers = (round(float(one), 6) for one in (scores[:, 0].mean(), scores[:, way].mean(), error, threshold))
-    return CheckResult(len(scores), len(scores), *numbers, placement="replace" if way == 1 else "append")
+    before, after = float(scores[:, 0].mean()), float(scores[:, way].mean())
+    return CheckResult(
+        contexts=len(scores),
+        neighbours=len(scores),
+        subwords=round(before, 6),
+        embedding=round(after, 6),
+        error=round(error, 6),
+        threshold=round(threshold, 6),
+        placement="replace" if way == 1 else "append",
+    )
 
 
 def held_out_sentences(
