@@ -1,24 +1,28 @@
-"""Does the held-out check know which words teaching helps? Its rule is fitted and tested here.
+"""Do the rules of ``teach`` know which words teaching helps?
 
     python -m experiments.check collect --corpus CORPUS --subset dev --words 600 --out LABELLED.jsonl
-    python -m experiments.check fit LABELLED.jsonl ... --test LABELLED.jsonl --test ...
+    python -m experiments.check choose LABELLED.jsonl ...
+    python -m experiments.check measure LABELLED.jsonl ...
     python -m experiments.check cells LABELLED.jsonl ...
 
 ``collect`` takes keywords of WNLaMPro that the model splits and the corpus has (rare, medium and frequent in
-turn), learns each from at most 4, 8 or 16 contexts, checks it as ``teach`` does, and asks WNLaMPro with its
-subwords and with its embedding behind them. Each line has a word, its features, and the relation and the
-reciprocal ranks before and after of each of its entries. A word of both sets is left out.
+turn), looks at each as a search does, learns it from at most 4, 8 or 16 contexts, checks it as ``teach`` does, and
+asks WNLaMPro with its subwords and with its embedding. Each line has a word, its mismatch drop, its gain and the
+error of the gain, and the relation and the reciprocal ranks before and after of each of its entries. A word of
+both sets is left out.
 
-``fit`` fits the logistic rule and reports, for each file, the area under the curve for the sign of the change
-(words that do not change count neither way), and what is gained and lost if the rule decides.
+``choose`` shows what a search gains and loses with each least drop, and with the gain as a second rule; the one
+that ships was chosen on dev.
 
-``cells`` shows the change by relation and frequency, with the rule that ships.
+``measure`` reports, for each file, the area under the curve for the sign of the change (words that do not change
+count neither way), and what is gained and lost if the rules of ``teach`` decide.
+
+``cells`` shows the change by relation and frequency if they decide.
 """
 
 import json
 import zlib
 from collections.abc import Iterator
-from dataclasses import asdict, astuple, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -31,11 +35,12 @@ from rarewords import Corpus, LanguageModel, TeachSettings, WordEmbeddings, wnla
 from rarewords._internal.cache import Cache
 from rarewords.models import DEFAULT_MODEL
 from rarewords.teaching.candidates import check_for, learn_and_check
-from rarewords.teaching.check import _RULE as RULE
-from rarewords.teaching.check import Features
+from rarewords.teaching.check import SURELY_WORSE
 from rarewords.teaching.holdout import hold_out
 from rarewords.teaching.learners import learner_for
+from rarewords.teaching.mismatch import LEAST_DROP, search
 from rarewords.teaching.report import WordReport
+from rarewords.teaching.words import MissingWord
 from rarewords.tokens import Placement
 from rarewords.wnlampro.dataset import BANDS, Dataset, Entry, band_of
 from rarewords.wnlampro.probing import EvalSettings
@@ -43,8 +48,8 @@ from rarewords.wnlampro.probing import EvalSettings
 RESULTS = Path(__file__).parent / "results"
 RELATIONS = ("antonym", "hypernym", "cohyponym")
 CONTEXTS = (4, 8, 16)
-_AT_ONCE = 48
-_PENALTY = 3.0  # of the squared weights of features in units of their deviation
+_AT_ONCE = 192
+DROPS = (-1.0, 0.0, 0.05, 0.1, 0.15, 0.2)
 _SAME = 1e-9
 _WRONG = 1 / 3  # the mean reciprocal rank below which the subwords answer wrongly
 _LITTLE = 0.05  # a loss of the mean reciprocal rank
@@ -70,48 +75,65 @@ def collect(
     left = [word for word in in_turn(entries)[:words] if word not in done]
     settings = TeachSettings(placement=placement)
     learner, _ = learner_for(lm, lm, None, opened, placement)
-    check = check_for(lm, lm, settings.placement or "append", settings, listed=False)
+    check = check_for(lm, lm, placement, settings, found=True)
     for start in range(0, len(left), _AT_ONCE):
-        holdouts = []
+        holdouts, missing = [], []
         for word in left[start : start + _AT_ONCE]:
             contexts = CONTEXTS[zlib.crc32(word.encode()) // 7 % len(CONTEXTS)]
             holdouts += hold_out(opened, {word: int(count[word])}, TeachSettings(contexts=contexts))
+            missing.append(MissingWord(word, int(count[word]), (), 1.0))
         with TemporaryDirectory() as folder:
-            reports, embeddings = learn_and_check(lm, learner, check, holdouts, Cache(Path(folder)))
-        checked = [one for one in reports if one.check is not None]
+            cache = Cache(Path(folder))
+            found, _ = search(
+                missing, len(missing), corpus=opened, learner=learner, check=check, keep_all=True, cache=cache
+            )
+            reports, embeddings = learn_and_check(lm, learner, check, holdouts, cache)
+        drops = {one.word: one.mismatch_drop for one in found}
+        checked = [one for one in reports if one.check is not None and drops[one.word] is not None]
         with out.open("a", encoding="utf-8") as stream:
-            stream.writelines(json.dumps(line) + "\n" for line in labelled(lm, checked, embeddings, entries, placement))
+            for line in labelled(lm, checked, embeddings, entries, placement):
+                stream.write(json.dumps(line | {"drop": drops[line["word"]]}) + "\n")
         typer.echo(f"{start + len(holdouts)} of {len(left)} words")
 
 
 @app.command()
-def fit(
-    files: list[Path],
-    test: Annotated[list[Path] | None, typer.Option(help="Words that the rule is not fitted on.")] = None,
-    out: Path = RESULTS / "fit.json",
-) -> None:
-    """Fit the rule, and test it and the one that ships."""
-    known = [line for path in files for line in read(path)]
-    weights = fitted(known)
-    names = ["intercept", *(field.name for field in fields(Features))]
-    shown = dict(zip(names, weights.round(3).tolist(), strict=True))
-    results = Results(out, "check fit", None, files=files, words=len(known), weights=shown)
-    typer.echo(json.dumps(shown))
-    results.add(words="these, a fifth left out", **measures(known, crossed(known)))
-    for path in test or ():
+def choose(files: list[Path], out: Path = RESULTS / "choose.json") -> None:
+    """What each least drop gains and loses, alone and with the rule of the gain."""
+    results = Results(out, "check choose", None, files=files)
+    for path in files:
         lines = read(path)
-        results.add(words=path.stem, **measures(lines, probabilities(weights, lines)))
-        results.add(words=f"{path.stem}, as shipped", **measures(lines, as_shipped(lines)))
+        for least in DROPS:
+            for rule in ("drop", "drop and gain"):
+                chosen = drops(lines) >= least
+                if rule != "drop":
+                    chosen &= ~surely_worse(lines)
+                results.add(words=path.stem, least_drop=least, rule=rule, **gained(lines, chosen))
+    results.show()
+
+
+@app.command()
+def measure(files: list[Path], out: Path = RESULTS / "measure.json") -> None:
+    """What the mismatch drop and the gain know, and what the rules of ``teach`` gain and lose."""
+    results = Results(out, "check measure", None, files=files, least_drop=LEAST_DROP, surely_worse=SURELY_WORSE)
+    for path in files:
+        lines = read(path)
+        before, after = scores(lines)
+        moved = np.abs(after - before) > _SAME
+        gain = np.array([line["gain"] for line in lines])
+        # The oracle knows the true score of the subwords.
+        known = {"auc_drop": drops(lines), "auc_gain": gain, "auc_oracle": -before}
+        areas = {name: area(own[moved], (after > before)[moved]) for name, own in known.items()}
+        results.add(words=path.stem, **areas, **gained(lines, taught(lines)))
     results.show()
 
 
 @app.command()
 def cells(files: list[Path], out: Path = RESULTS / "cells.json") -> None:
-    """The change of the mean reciprocal rank by relation and frequency, with the rule that ships."""
+    """The change of the mean reciprocal rank by relation and frequency, if the rules of ``teach`` decide."""
     results = Results(out, "check cells", None, files=files)
     for path in files:
         lines = read(path)
-        allowed = taught(lines, as_shipped(lines))
+        allowed = taught(lines)
         for relation in RELATIONS:
             for band in BANDS:
                 ranks = [
@@ -166,7 +188,6 @@ def labelled(
     new = wnlampro.evaluate(lm, data, how, embeddings=embeddings.subset(words))
     for one in checked:
         assert one.check is not None
-        assert one.check.features is not None
         rows = [row for row, word in enumerate(old.word) if word == one.word]
         yield {
             "word": one.word,
@@ -174,7 +195,7 @@ def labelled(
             "placement": placement,
             "contexts": one.contexts,
             "gain": round(one.check.gain, 4),
-            "features": {name: round(value, 4) for name, value in asdict(one.check.features).items()},
+            "error": round(one.check.error, 4),
             "entries": [
                 (old.relation[row], *(round(float(found.reciprocal[row]), 4) for found in (old, new))) for row in rows
             ],
@@ -186,60 +207,24 @@ def read(path: Path) -> list[Line]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def values(lines: list[Line]) -> np.ndarray:
-    """The features, with one for the intercept. *Shape:* (words, 5)"""
-    features = np.array([astuple(Features(**line["features"])) for line in lines])
-    features[:, 0] = features[:, 0].clip(-RULE["most_errors"], RULE["most_errors"])
-    return np.c_[np.ones(len(features)), features]
+def drops(lines: list[Line]) -> np.ndarray:
+    """How much lower the mismatch of each word is with its embedding. *Shape:* (words,)"""
+    return np.array([line["drop"] for line in lines])
+
+
+def surely_worse(lines: list[Line]) -> np.ndarray:
+    """Which words the check skips. *Shape:* (words,)"""
+    return np.array([line["gain"] < -SURELY_WORSE * line["error"] for line in lines])
+
+
+def taught(lines: list[Line]) -> np.ndarray:
+    """Which words ``teach`` adds if a search finds them. *Shape:* (words,)"""
+    return (drops(lines) >= LEAST_DROP) & ~surely_worse(lines)
 
 
 def scores(lines: list[Line]) -> np.ndarray:
     """The mean reciprocal rank of each word with its subwords and with its embedding. *Shape:* (2, words)"""
     return np.array([np.mean([ranks for _, *ranks in line["entries"]], axis=0) for line in lines]).T
-
-
-def taught(lines: list[Line], probability: np.ndarray) -> np.ndarray:
-    """Which words the check lets through. *Shape:* (words,)"""
-    errors = np.array([line["features"]["errors"] for line in lines])
-    return (probability >= RULE["worse"]) & (errors >= -1)
-
-
-def fitted(lines: list[Line]) -> np.ndarray:
-    """Logistic regression on the words that change, by Newton's method. *Shape:* (5,)"""
-    before, after = scores(lines)
-    moved = np.abs(after - before) > _SAME
-    x, y = values(lines)[moved], (after > before)[moved].astype(float)
-    mean, deviation = x.mean(0), x.std(0)
-    mean[0], deviation[0] = 0.0, 1.0
-    x = (x - mean) / deviation
-    penalty = np.diag([0.0] + [_PENALTY] * (x.shape[1] - 1))
-    weights = np.zeros(x.shape[1])
-    for _ in range(50):
-        p = 1 / (1 + np.exp(-x @ weights))
-        slope = x.T @ (p - y) + penalty @ weights
-        weights -= np.linalg.solve((x * (p * (1 - p))[:, None]).T @ x + penalty, slope)
-    plain = weights / deviation
-    plain[0] -= (plain[1:] * mean[1:]).sum()
-    return plain
-
-
-def probabilities(weights: np.ndarray, lines: list[Line]) -> np.ndarray:
-    """By these weights. *Shape:* (words,)"""
-    return 1 / (1 + np.exp(-values(lines) @ weights))
-
-
-def as_shipped(lines: list[Line]) -> np.ndarray:
-    """By the weights of the package. *Shape:* (words,)"""
-    return np.array([Features(**line["features"]).probability for line in lines])
-
-
-def crossed(lines: list[Line]) -> np.ndarray:
-    """The probability of each word by a rule fitted without it and a fifth of the others. *Shape:* (words,)"""
-    result = np.zeros(len(lines))
-    for part in range(5):
-        weights = fitted([line for at, line in enumerate(lines) if at % 5 != part])
-        result[part::5] = probabilities(weights, lines[part::5])
-    return result
 
 
 def area(scores: np.ndarray, better: np.ndarray) -> float:
@@ -248,16 +233,12 @@ def area(scores: np.ndarray, better: np.ndarray) -> float:
     return float((up > down).mean() + (up == down).mean() / 2)
 
 
-def measures(lines: list[Line], probability: np.ndarray) -> dict[str, Any]:
-    """What the rule knows, beside the gain alone and an oracle that knows the subwords' true score; and what
-    it does."""
+def gained(lines: list[Line], chosen: np.ndarray) -> dict[str, Any]:
+    """What is gained and lost if these words are taught. *Shape:* (words,)"""
     before, after = scores(lines)
-    change, gain = after - before, np.array([line["gain"] for line in lines])
-    moved, chosen, wrong = np.abs(change) > _SAME, taught(lines, probability), before < _WRONG
-    areas = [area(score[moved], change[moved] > 0) for score in (probability, gain, -before)]
+    change, wrong = after - before, before < _WRONG
     return {
         "number": len(lines),
-        **dict(zip(("auc", "auc_gain_alone", "auc_oracle"), areas, strict=True)),
         "mrr_before": before.mean(),
         "mrr_after": (before + change * chosen).mean(),
         "mrr_all_taught": after.mean(),

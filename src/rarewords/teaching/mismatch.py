@@ -24,7 +24,7 @@ from rarewords.teaching.words import MissingWord
 UNDERSTOOD = "the model understands it already"
 Readings = Mapping[str, Mapping[str, np.ndarray]]  # what was read of a word, by word and sentence
 _CONTEXTS = 4
-_LEAST = 0.1  # a word whose mismatch drops by less is skipped
+LEAST_DROP = 0.1  # a word whose mismatch drops by less is skipped
 # Few sentences of one length make small batches; on a GPU small parts leave it waiting.
 _WORDS_PER_LOOK, _WORDS_PER_LOOK_ON_GPU = 64, 512
 
@@ -75,7 +75,7 @@ def search(
 
 def _judged(word: MissingWord, seen: Sequence[Any], keep_all: bool) -> MissingWord:
     mismatch, drop, answers = seen
-    understood = drop is not None and drop < _LEAST and not keep_all
+    understood = drop is not None and drop < LEAST_DROP and not keep_all
     found = {"mismatch": mismatch, "mismatch_drop": drop, "answers": tuple(answers)}
     return replace(word, **found, skipped=UNDERSTOOD if understood else "")
 
