@@ -243,6 +243,15 @@ def test_weights_that_are_no_numbers_are_refused(value, copy):
     assert name in refused("damaged", "ask", "--model", copy, "a _ .")
 
 
+@pytest.mark.parametrize(("value", "code"), [(np.nan, "model"), (1e308, "embeddings")])
+def test_a_config_that_makes_nan_is_refused_and_leaves_nothing(value, code, tmp_path):
+    model, words = masked_folder(tmp_path / "model"), tmp_path / "words.txt"
+    words.write_text("kumquat\nsalsify\n")
+    change(model / "config.json", layer_norm_eps=value)
+    refused(code, "ota", "--words", words, "--model", model, "--out", tmp_path / "out", "--steps", 1)
+    assert sorted(tmp_path.iterdir()) == [model, words]
+
+
 def test_a_token_without_an_embedding_is_refused(copy):
     tokenizer = json.loads((copy / "tokenizer.json").read_text("utf-8"))
     tokenizer["model"]["vocab"]["plum"] = 5000

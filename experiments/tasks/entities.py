@@ -23,7 +23,7 @@ from experiments.common import Results, change_of
 from experiments.tasks.iob import Sentence, Span, counts, f1, read, total_f1
 from experiments.tasks.tuning import Examples, fine_tune, load, predict
 from rarewords import LanguageModel, TeachSettings, teach
-from rarewords.errors import NothingToDoError
+from rarewords.errors import InputError
 from rarewords.models import model_folder
 from rarewords.tokens import Placement
 
@@ -123,7 +123,9 @@ def taught_ways(tagging: Tagging, lm: LanguageModel, place: Path) -> list[Way]:
     for placement in placements:
         try:
             done = teach(lm, texts=tagging.text, settings=TeachSettings(placement=placement, **few))
-        except NothingToDoError:  # no word is expected to help
+        except InputError as error:
+            if error.code != "nothing-to-teach":  # no word is expected to help
+                raise
             continue
         folder = place / placement
         done.save_pretrained(folder)

@@ -15,7 +15,3 @@ class InputError(ValueError):
 
     def __str__(self) -> str:
         return str(self.args[0])
-
-
-class NothingToDoError(InputError):
-    """The same call would fail again, so nothing of its work is kept."""

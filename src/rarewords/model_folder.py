@@ -96,6 +96,12 @@ def check_loaded(name: str | Path, model: Any, tokenizer: Any) -> None:
             "restore the tokenizer's files",
             code="model",
         )
+    text = tokenizer.encode("a", add_special_tokens=False)
+    if text and model.dtype != torch.float16:  # which may overflow in a model that is well
+        with torch.no_grad():
+            states = model(input_ids=torch.tensor([text]))[0]
+        if not states.isfinite().all():
+            raise InputError(f"{name} answers with values that are no numbers; restore config.json", code="model")
     if model.can_generate():
         try:
             model.generation_config.validate(strict=True)  # as saving it will

@@ -10,7 +10,7 @@ import pytest
 from rarewords._internal import cache as module
 from rarewords._internal.cache import Cache, digest_of, key_of, open_cache, require_free, workspace
 from rarewords._internal.files import whole_file
-from rarewords.errors import InputError, NothingToDoError
+from rarewords.errors import InputError
 from tests.errors import refused_with
 
 
@@ -95,11 +95,17 @@ def test_the_work_folder_goes_when_all_is_done_and_stays_when_there_is_something
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_work_folder_goes_when_the_same_call_would_fail_again(tmp_path):
-    with refused_with("nothing-to-teach"), workspace(tmp_path / "out") as cache:
-        cache.json("words", "k", list)
-        raise NothingToDoError("nothing", code="nothing-to-teach")
-    assert list(tmp_path.iterdir()) == []
+def test_a_mistake_in_the_input_leaves_no_work_but_that_of_an_earlier_run(tmp_path):
+    def fail(code):
+        with refused_with(code), workspace(tmp_path / "out") as cache:
+            cache.json("words", "k", list)
+            raise InputError("this time", code=code)
+        return [path.name for path in tmp_path.iterdir()]
+
+    assert fail("nothing-to-teach") == []
+    assert fail("embeddings") == []
+    assert fail("disk-full") == [".out.work"]
+    assert fail("embeddings") == [".out.work"]
 
 
 def test_a_cache_folder_lasts_and_is_for_one_process_at_a_time(tmp_path):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from rarewords._internal import progress
+from rarewords._internal.cache import FINISHED_SHARDS
 from rarewords._internal.engine import LocalEngine
 from rarewords.corpus import merge, sources
 from rarewords.corpus.build import build
@@ -282,3 +283,18 @@ def test_counts_are_those_of_a_plain_counter(reference_corpus, wikipedia):
     plain = Counter(word.strip(".,;:()[]\"'").lower() for word in wikipedia.split())
     for word in ("number", "century", "river", "mathematics"):
         assert np.isclose(reference_corpus.count(word), plain[word], rtol=0.1), word
+
+
+def test_of_a_damaged_file_nothing_is_kept_but_of_the_others_what_is_finished(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "_SMALL_SHARD", 1000)
+    good = [json.dumps({"text": f"word number {n}"}) + "\n" for n in range(200)]
+    (tmp_path / "a.jsonl").write_text("".join(good))
+    (tmp_path / "b.jsonl").write_text("".join(good[1:]) + "damaged\n")
+    work = tmp_path / ".corpus.work"
+    with refused_with("format"):
+        build([tmp_path / "b.jsonl"], tmp_path / "corpus", SMALL, workers=1)
+    assert not work.exists()
+    with refused_with("format"):
+        build([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "corpus", SMALL, workers=1)
+    shards = len(sources.cut(sources.find_sources([tmp_path / "a.jsonl"]), 1))
+    assert len(list(work.glob(FINISHED_SHARDS))) == shards > 1

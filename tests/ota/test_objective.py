@@ -158,3 +158,14 @@ def test_the_curvature_is_kept_where_the_cache_can_be_written(tmp_path, monkeypa
 def test_a_layer_the_model_lacks_is_refused(lm):
     with refused_with("ota"):
         Objective(lm, OtaSettings(layers=(13,)))
+
+
+def test_a_curvature_is_not_kept_for_the_same_weights_with_another_config(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAREWORDS_CACHE", str(tmp_path))
+    model, tokenizer = small_model("bert")
+    model.save_pretrained(tmp_path / "model")
+    found = []
+    for act in ("gelu", "tanh"):
+        lm = LanguageModel(type(model).from_pretrained(tmp_path / "model", hidden_act=act), tokenizer)
+        found.append(kept_curvature(lm, OtaSettings()))
+    assert (found[0] != found[1]).any()

@@ -33,9 +33,11 @@ from rarewords._internal.files import (
     writing,
 )
 from rarewords._internal.progress import message
-from rarewords.errors import InputError, NothingToDoError
+from rarewords.errors import InputError
 
+FINISHED_SHARDS = "shards/*/done.json"
 _LOCK = "lock"
+_RESUMABLE = ("disk-full", "memory", "output")  # mistakes after which the same command can go on
 
 
 def digest_of(*values: Any) -> str:
@@ -127,23 +129,24 @@ class Cache:
 def workspace(out: Path) -> Iterator[Cache]:
     """The work folder ``.NAME.work`` beside an output, for one process at a time.
 
-    It is removed when the block ends well or without hope. After an interruption it stays if it holds
-    finished work, and a message says that the same command resumes.
+    It is removed when the block ends well. After an interruption it stays if it holds finished work, and a
+    message says that the same command resumes. A mistake in the input removes what was made from it, but not
+    what an earlier run made.
     """
     folder = _work_folder(out)
     with _locked(folder, out):
-        done = False
+        earlier, kept = _holds(folder, "**/*"), "**/*"
         try:
             yield Cache(folder)
-            done = True
-        except NothingToDoError:
-            done = True
+            kept = ""
+        except InputError as error:
+            if not earlier and error.code not in _RESUMABLE:
+                kept = FINISHED_SHARDS  # of other files of the text
             raise
         finally:
-            useful = any(path.is_file() and path.name != _LOCK for path in folder.rglob("*"))
-            if useful and not done:
+            if kept and _holds(folder, kept):
                 message(f"Finished work is kept in {folder}; the same command resumes from there")
-            if done or not useful:
+            else:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -185,6 +188,10 @@ def require_free(out: Path) -> None:
         with suppress(Timeout), FileLock(work / _LOCK).acquire(timeout=0):
             shutil.rmtree(work, ignore_errors=True)
     require_folder(out, empty=True)
+
+
+def _holds(folder: Path, pattern: str) -> bool:
+    return any(path.is_file() and path.name != _LOCK for path in folder.glob(pattern))
 
 
 def _work_folder(out: Path) -> Path:

@@ -59,12 +59,7 @@ def build(
 def _sources(texts: Iterable[TextSource], field: str, work: Path) -> dict[str, Source]:
     """Files to read by the digest of their content, each content once."""
     sources: dict[str, Source] = {}
-    try:
-        found = find_sources(spool(texts, work / "spool", field), field)
-    except InputError:
-        shutil.rmtree(work / "spool", ignore_errors=True)  # a second start writes it again
-        raise
-    for source in found:
+    for source in find_sources(spool(texts, work / "spool", field), field):
         digest = source.digest()
         if digest in sources:
             message(f"Skipping {source.path}: its text has already been read")
@@ -93,8 +88,10 @@ def _read(sources: dict[str, Source], settings: CorpusSettings, engine: Engine, 
             for place, _ in engine.map(_run_shard, [(shards[folder], settings, folder) for folder in left]):
                 bar.advance(shards[left[place]].bytes / 1e6)
         except InputError:  # of a damaged file nothing is kept
-            for folder in (one for one in left if not (one / "done.json").exists()):
-                shutil.rmtree(folder, ignore_errors=True)
+            unfinished = {shards[one].source for one in left if not (one / "done.json").exists()}
+            for folder, shard in shards.items():
+                if shard.source in unfinished:
+                    shutil.rmtree(folder, ignore_errors=True)
             raise
     return sorted(part for folder in shards for part in folder.glob("part-*"))
 

@@ -124,7 +124,7 @@ def kept_curvature(lm: LanguageModel, settings: OtaSettings) -> np.ndarray:
     # Among words of the whole vocabulary it serves better than among the frequent ones of the search.
     objective = Objective(lm, settings, frequent=False)
     about = settings.frame, objective.layers, settings.balanced, _WORDS, _DRAWS
-    key = key_of(lm.fingerprint, lm.device.type, *about)
+    key = key_of(lm.fingerprint, lm.model.config.to_json_string(), lm.device.type, *about)
 
     @cache
     def measured() -> dict[str, np.ndarray]:

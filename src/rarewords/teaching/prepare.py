@@ -14,7 +14,7 @@ from rarewords.corpus.build import build
 from rarewords.corpus.corpus import Corpus
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.sources import TextSource, find_sources, spool
-from rarewords.errors import InputError, NothingToDoError
+from rarewords.errors import InputError
 from rarewords.injection.inject import require_injectable
 from rarewords.injection.taught import forget_everything, taught_tokens
 from rarewords.injection.vocabulary import takes_entries
@@ -236,7 +236,7 @@ def _searched(
     )
     if not found:
         none = f"the text has no word worth teaching: none that is split occurs {settings.min_count} times"
-        raise NothingToDoError(f"{none}; give more text, lower min_count, or list the words", code="nothing-to-teach")
+        raise InputError(f"{none}; give more text, lower min_count, or list the words", code="nothing-to-teach")
     return found, readings
 
 

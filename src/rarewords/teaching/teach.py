@@ -8,7 +8,7 @@ from typing import Any, get_args
 from rarewords._internal.cache import Cache, open_cache
 from rarewords._internal.progress import message
 from rarewords.embeddings import WordEmbeddings
-from rarewords.errors import NothingToDoError
+from rarewords.errors import InputError
 from rarewords.injection.forms import begin_other_words
 from rarewords.learner.evidence import Learner
 from rarewords.lm import LanguageModel
@@ -72,7 +72,7 @@ def run(request: Request, cache: Cache) -> TeachResult:
     taught = [one.word for one in reports if settings.keep_all or one.verdict != "worse"]
     message(f"Embeddings: {len(taught):,} words to teach")
     if not taught:
-        raise NothingToDoError(_nothing_taught(skipped, reports), code="nothing-to-teach")
+        raise InputError(_nothing_taught(skipped, reports), code="nothing-to-teach")
     lm, reports = _with_words(prepared, embeddings.subset(taught), reports)
     result = TeachResult(
         language_model=lm,

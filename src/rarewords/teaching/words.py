@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from rarewords._internal.progress import progress
 from rarewords.corpus.corpus import Corpus
-from rarewords.errors import NothingToDoError
+from rarewords.errors import InputError
 from rarewords.injection.inject import unfit_words
 from rarewords.teaching.clutter import clutter
 from rarewords.teaching.forms import other_contexts
@@ -53,7 +53,7 @@ def count_words(corpus: Corpus) -> dict[str, int]:
     """The words of a corpus with their counts, the most frequent first."""
     words, counts = corpus.counts()
     if not words:
-        raise NothingToDoError(_NO_WORDS, code="no-text")
+        raise InputError(_NO_WORDS, code="no-text")
     return dict(zip(words, counts.tolist(), strict=True))
 
 
