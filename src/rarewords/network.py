@@ -6,12 +6,14 @@ Where the prediction head is, what the input embeddings are, how a sequence beco
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from rarewords._internal.engine import batches_by_length, in_threads
 from rarewords.queries import InputRow
@@ -27,6 +29,9 @@ _HEADS = (
     ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector"),
     ("head", "decoder"),
 )
+
+# Not cuDNN's: it takes some 50 ms to plan each new shape, and batches of one length have many shapes.
+_ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 class Network:
@@ -157,10 +162,13 @@ class Network:
         def computed(batch: list[int]) -> tuple[list[int], R]:
             own = [rows[number] for number in batch]
             ids = torch.from_numpy(np.array([one.ids for one in own], np.int64)).to(self.device)
-            slots = torch.tensor([-1 if one.embedding is None else one.slot for one in own], device=self.device)
-            none = torch.zeros(self.dim)
-            embeddings = torch.stack([none if one.embedding is None else _tensor(one.embedding) for one in own])
-            return batch, compute(batch, self.embed(ids, slots, embeddings.to(self.device)))
+            inputs = self.embed(ids)
+            if free := [at for at, one in enumerate(own) if one.embedding is not None]:
+                slots = torch.tensor([own[at].slot for at in free], device=self.device)
+                embeddings = torch.stack([_tensor(own[at].embedding) for at in free])
+                inputs[free, slots] = embeddings.to(inputs)
+            with sdpa_kernel(_ATTENTION) if self.device.type == "cuda" else nullcontext():
+                return batch, compute(batch, inputs)
 
         batches = batches_by_length([len(one.ids) for one in rows], tokens)
         return in_threads(computed, batches, self.device.type)
@@ -171,6 +179,6 @@ def _unpadded(inputs: Tensor) -> dict[str, Tensor]:
     return {"inputs_embeds": inputs, "attention_mask": mask}
 
 
-def _tensor(embedding: np.ndarray | Tensor) -> Tensor:
+def _tensor(embedding: Any) -> Tensor:
     # torch warns of embeddings that are read-only, as those that Ray sends, hence the copy.
     return (torch.tensor(embedding) if isinstance(embedding, np.ndarray) else embedding.detach()).float().cpu()

@@ -88,7 +88,8 @@ def at_masks(
 
 def _with_words(lm: LanguageModel, contexts: MaskedContexts) -> MaskedContexts:
     """The contexts with their words and a slash before the mask; without them where they do not fit."""
-    shown = [np.array([*own, *lm.subwords("/")], np.int32) for own in lm.tokens.subwords_of(contexts.words)]
+    slash = lm.subwords("/")
+    shown = [np.array([*own, *slash], np.int32) for own in lm.tokens.subwords_of(contexts.words)]
     rows, blank = list(contexts.rows), contexts.blank.copy()
     for at, (row, word) in enumerate(zip(contexts.rows, contexts.owner.tolist(), strict=True)):
         if len(row) + len(shown[word]) <= lm.max_length:

@@ -6,6 +6,7 @@ cosine). The embedding is the mean of the embeddings of known words, weighted by
 resemblance tells the two cases apart.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -81,8 +82,8 @@ class Spelling:
     def _cosines(self, word: str) -> np.ndarray:
         """The cosine of a word with every known word. *Shape:* (known words,)"""
         found = ngrams(word, _SHORTEST, _LONGEST)
-        grams, counts = np.unique([self._number[one] for one in found if one in self._number], return_counts=True)
-        grams = grams.astype(np.int64)
+        held = Counter(self._number[one] for one in found if one in self._number)
+        grams, counts = np.array(sorted(held.items()), np.int64).reshape(-1, 2).T
         values = counts * self._weights[grams]
         # N-grams that no known word has make a spelling less like any known word.
         unseen = (len(found) - counts.sum()) * self._unseen

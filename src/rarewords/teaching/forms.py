@@ -5,7 +5,7 @@ entry of its own. An inflected form gets the embedding of the word plus the mean
 and their words among those that the model knows; a capital changes nothing.
 """
 
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from functools import lru_cache
 
 import numpy as np
@@ -55,10 +55,12 @@ def entries_with_forms(
     rows: dict[str, np.ndarray] = {}
     along: dict[str, list[str]] = {}
     taken, offsets = {*embeddings.words, *earlier}, inflection_offsets(lm)
+    found = {word: forms_of(word, count) for word in embeddings.words}
+    split = _split(lm, [form for own in found.values() for form in own])
     for word in embeddings.words:
         own, along[word] = {word: embeddings[word]}, []
-        for form, number in forms_of(word, count).items():
-            if form not in taken and len(lm.subwords(form)) > 1:
+        for form, number in found[word].items():
+            if form not in taken and form in split:
                 along[word].append(form)
                 if not (covered and word not in whole and form.startswith(word)):
                     own[form] = embeddings[word] + offsets.get(number, 0)
@@ -72,8 +74,13 @@ def entries_with_forms(
         taken |= own.keys()
     unfit = unfit_words(lm.tokenizer, list(rows), placement=placement)
     kept = {form: row for form, row in rows.items() if form not in unfit or form in along}
-    forms = {word: tuple(form for form in found if form not in unfit) for word, found in along.items()}
+    forms = {word: tuple(form for form in own if form not in unfit) for word, own in along.items()}
     return WordEmbeddings(kept, np.stack(list(kept.values())).astype(np.float32)), forms
+
+
+def _split(lm: LanguageModel, words: Sequence[str]) -> set[str]:
+    """The words that the model splits."""
+    return {word for word, ids in zip(words, lm.tokens.subwords_of(words), strict=True) if len(ids) > 1}
 
 
 def other_contexts(corpus: Corpus, word: str) -> list[Context]:
