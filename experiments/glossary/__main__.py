@@ -1,6 +1,7 @@
 """What one definition per word is worth: WNLaMPro with WordNet's definitions, and new terms of 2022 to 2024.
 
     python -m experiments.glossary wnlampro --subset test [--model MODEL] [--corpus CORPUS]
+    python -m experiments.glossary sentences --subset test --corpus CORPUS --out FILE.txt.gz
     python -m experiments.glossary masked  --newterm DIR --year 2023 --year 2024 [--model MODEL]
     python -m experiments.glossary encoder --newterm DIR --year 2023 --year 2024 --model ENCODER
     python -m experiments.glossary causal  --newterm DIR --year 2023 --year 2024 --model CAUSAL_LM
@@ -10,9 +11,15 @@ with the sentences of a corpus. ``masked``: the log-probability of the words aro
 use it. ``encoder``: a sentence that uses a new term is the query; the meanings of all terms of its year are
 ranked. ``causal``: the log-probability of what follows a new term. Settings are chosen on WNLaMPro dev and on
 2022. ``--limit`` draws a random sample.
+
+``definitions.tsv.xz`` has the definitions, so that a machine without WordNet can run ``wnlampro``; ``definitions``
+writes it anew. ``sentences`` writes the sentences of a corpus that ``wnlampro`` reads, for a machine without the
+corpus: one that is built of this text has the same first contexts of the keywords.
 """
 
+import gzip
 import json
+import lzma
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -40,6 +47,7 @@ from rarewords.wnlampro.dataset import BANDS, Dataset, Entry, band_of
 from rarewords.wnlampro.probing import EvalSettings
 
 RESULTS = Path(__file__).parent / "results"
+DEFINITIONS = Path(__file__).parent / "definitions.tsv.xz"
 _PART_OF_SPEECH = {"antonym": "a", "hypernym": "n", "cohyponym": "n"}
 _SENTENCES = 32
 _PLACEMENTS: tuple[Placement, ...] = ("replace", "append")
@@ -61,8 +69,8 @@ def wnlampro(
 ) -> None:
     """WNLaMPro's keywords, taught from their definition in WordNet."""
     lm, opened = LanguageModel.from_pretrained(model), Corpus.open(corpus) if corpus else None
-    learner, glosses = WordLearner.for_model(lm), definitions(lm, subset)
-    chosen = sorted(Random(0).sample(list(glosses), min(limit or len(glosses), len(glosses))), key=str)
+    learner, glosses = WordLearner.for_model(lm), defined_entries(lm, subset)
+    chosen = sorted(sample(list(glosses), limit), key=str)
     dataset, gloss_of = Dataset(tuple(chosen)), {entry.word.text: glosses[entry] for entry in chosen}
     results = _results("wnlampro", lm, out, subset=subset, limit=limit, corpus=opened and opened.key)
     texts = {
@@ -92,6 +100,32 @@ def wnlampro(
                 change = with_interval((values - before)[rows])
                 results.add(way=way, group=group, entries=int(rows.sum()), mrr=values[rows].mean(), **change)
     results.show()
+
+
+@app.command()
+def definitions() -> None:
+    """Write the first definition in WordNet of every keyword."""
+    wordnet, lines = open_wordnet(), set()
+    for entry in probing.load():
+        pos = _PART_OF_SPEECH.get(entry.relation)
+        senses = wordnet.synsets(entry.word.text, pos=pos) if pos else ()
+        lines |= {f"{entry.word.text}\t{pos}\t{sense.definition()}\n" for sense in senses[:1]}
+    DEFINITIONS.write_bytes(lzma.compress("".join(sorted(lines)).encode(), preset=9))
+
+
+@app.command()
+def sentences(
+    corpus: Annotated[Path, typer.Option(help="A corpus made by `rarewords corpus build`.")],
+    out: Annotated[Path, typer.Option(help="A text file, gzipped.")],
+    model: str = DEFAULT_MODEL,
+    subset: Annotated[str, typer.Option(help="dev or test.")] = "dev",
+    limit: Limit = None,
+) -> None:
+    """The sentences of a corpus that `wnlampro` reads with the same options."""
+    lm, opened = LanguageModel.from_pretrained(model), Corpus.open(corpus)
+    words = {entry.word.text for entry in sample(list(defined_entries(lm, subset)), limit)}
+    lines = dict.fromkeys(one.sentence for word in sorted(words) for one in opened.contexts(word, _SENTENCES))
+    out.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
 
 
 @app.command()
@@ -223,16 +257,13 @@ def _with_prompt(lm: LanguageModel, prompt: str, reading: InputRow) -> InputRow:
     return InputRow([*reading.ids[:start], *ids, *reading.ids[start:]])
 
 
-def definitions(lm: LanguageModel, subset: str) -> dict[Entry, str]:
+def defined_entries(lm: LanguageModel, subset: str) -> dict[Entry, str]:
     """The entries whose keyword has several subwords and a definition in WordNet, with that definition."""
-    wordnet, found = open_wordnet(), {}
-    for entry in probing.load().select(subset=subset):
-        pos = _PART_OF_SPEECH.get(entry.relation)
-        if pos and len(lm.subwords(entry.word.text)) > 1:
-            senses = wordnet.synsets(entry.word.text, pos=pos)
-            if senses:
-                found[entry] = senses[0].definition()
-    return found
+    lines = lzma.decompress(DEFINITIONS.read_bytes()).decode().splitlines()
+    known = {(word, pos): gloss for word, pos, gloss in (line.split("\t") for line in lines)}
+    entries = probing.load().select(subset=subset)
+    keys = {entry: (entry.word.text, _PART_OF_SPEECH.get(entry.relation, "")) for entry in entries}
+    return {entry: known[key] for entry, key in keys.items() if key in known and len(lm.subwords(key[0])) > 1}
 
 
 def says(gloss: str, entry: Entry) -> bool:
