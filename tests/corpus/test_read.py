@@ -7,6 +7,7 @@ import json
 import lzma
 from itertools import pairwise, product
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -121,6 +122,19 @@ def test_broken_utf8_is_replaced_and_counted(tmp_path):
     ((_, text, replaced),) = list(read_shard(shard))
     assert text == "good \ufffd bad \ufffd\na real \ufffd\n"
     assert replaced == 2
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+def test_bytes_that_are_no_utf8_are_no_text_but_a_few_are_replaced(name, tmp_path):
+    def read(raw):
+        (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith("gz") else raw)
+        (source,) = find_sources([tmp_path / name])
+        return next(read_shard(Shard(source)))[2]
+
+    for raw in (np.random.default_rng(0).bytes(9999).replace(b"\0", b""), ("Привет, мир. " * 99).encode("cp1251")):
+        with refused_with("unreadable"):
+            read(raw)
+    assert read(("Où est le café près du théâtre ? " * 99).encode("latin-1")) == 99 * 5
 
 
 def test_broken_utf8_in_json_and_csv_is_counted_too(tmp_path):

@@ -27,6 +27,7 @@ CHUNK_BYTES = 12 << 20
 MAX_LINE = 1 << 20
 _BLOCK = 1 << 20
 _REPLACEMENT = "\ufffd".encode()
+_FEW_REPLACED = 100  # a text may hold some by mistake; of random bytes or another alphabet's code most are
 _OPENERS: dict[str, Callable[[str], Any]] = {
     "": partial(open, mode="rb"), "gz": gzip.open, "bz2": bz2.open, "xz": lzma.open,
     # Not with zstandard, whose reader takes a truncated file for a finished one.
@@ -148,7 +149,11 @@ def read_shard(shard: Shard) -> Iterator[tuple[int, str, int]]:
         for number, chunk in enumerate(chunks(blocks, CHUNK_BYTES)):
             if number % shard.of == shard.number:
                 text = chunk.decode("utf-8", "replace")
-                yield number, text, text.count("\ufffd") - chunk.count(_REPLACEMENT)
+                replaced = text.count("\ufffd") - chunk.count(_REPLACEMENT)
+                if replaced > max(_FEW_REPLACED, len(text) // 4):
+                    problem = f"{replaced:,} of {len(text):,} characters are not UTF-8"
+                    raise InputError(f"{source.path} is no text: {problem}; convert it to UTF-8", code="unreadable")
+                yield number, text, replaced
 
 
 def read_documents(source: Source, *, numbers: bool = False) -> Iterator[str]:
