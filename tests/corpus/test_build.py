@@ -197,8 +197,7 @@ from rarewords.corpus import sources
 from rarewords.corpus.build import build
 from rarewords.corpus.settings import CorpusSettings
 sources.SHARD_BYTES = 40_000
-if __name__ == "__main__":
-    build([sys.argv[1]], sys.argv[2], CorpusSettings(contexts=50, window=5, seed=3), workers=2)
+build([sys.argv[1]], sys.argv[2], CorpusSettings(contexts=50, window=5, seed=3), workers=2)  # without a guard
 """
 
 

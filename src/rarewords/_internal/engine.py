@@ -18,6 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, Thr
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
 from multiprocessing import get_context, parent_process
+from types import ModuleType
 from typing import Any, TypeVar
 
 from rarewords.errors import InputError
@@ -168,13 +169,13 @@ class LocalEngine(Engine):
                 failures += 1
                 if failures > _RETRIES:
                     raise InputError(
-                        "a worker process ended again and again: either memory ran out (use fewer "
-                        "--workers), or a script starts workers outside `if __name__ == '__main__':`",
+                        "a worker process ended again and again, probably because memory ran out; use fewer workers",
                         code="memory",
                     ) from None
 
     def _submit(self, function: Callable[[T], R], item: T) -> "Future[tuple[InputError | None, R | None]]":
-        return self._started().submit(_run, function, item, _share_of_threads(self.workers))
+        with _other_main():
+            return self._started().submit(_run, function, item, _share_of_threads(self.workers))
 
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
@@ -195,6 +196,21 @@ class LocalEngine(Engine):
         if self._pool is not None and kind is None:
             self._pool.shutdown()
         self._stop()
+
+
+@contextmanager
+def _other_main() -> Iterator[None]:
+    """Start workers that do not import the program's main module.
+
+    They need nothing of it, its imports may take seconds, and a script without ``if __name__ == "__main__"``
+    would run again in each of them.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _start_worker(threads: int) -> None:

@@ -30,7 +30,7 @@ from rarewords.errors import InputError
 FORMAT = "rarewords-corpus-3"
 FILES = ("words.arrow", "contexts.arrow", "sentences.arrow")
 SENTENCES_PER_BATCH = 128
-_CONTEXTS_AT_ONCE = 20_000
+_CONTEXTS_AT_ONCE, _WORDS_AT_ONCE = 20_000, 512
 
 
 @dataclass(frozen=True)
@@ -180,6 +180,16 @@ class Corpus:
         """The sampled contexts of a word, at most ``contexts`` of them, which is itself a uniform sample."""
         _, sentence, position = self.references([word], contexts)
         return self._located(sentence, position)
+
+    def contexts_of(self, words: Sequence[str], contexts: int | None = None) -> Iterator[tuple[str, list[Context]]]:
+        """:meth:`contexts` of many words, in their order: quicker, since each sentence is read once."""
+        for first in range(0, len(words), _WORDS_AT_ONCE):
+            part = words[first : first + _WORDS_AT_ONCE]
+            owner, sentence, position = self.references(part, contexts)
+            found = self._located(sentence, position)
+            ends = np.cumsum(np.bincount(owner, minlength=len(part))).tolist()
+            for word, start, end in zip(part, [0, *ends], ends, strict=False):
+                yield word, found[start:end]
 
     def references(self, words: Sequence[str], contexts: int | None = None) -> tuple[Int, Int, Int]:
         """The contexts of many words as references, at most ``contexts`` per word, those of a word together.

@@ -24,7 +24,7 @@ from rarewords.tokens import Placement
 
 NOTHING = "its contexts say nothing about it and it resembles no known word"
 # A part is kept when it is done and moves the bar. On a GPU small parts leave it waiting.
-WORDS_PER_PART, _WORDS_PER_PART_ON_GPU = 64, 512
+WORDS_PER_PART, _WORDS_PER_PART_ON_GPU = 64, 2048
 
 
 def check_for(

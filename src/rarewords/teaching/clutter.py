@@ -40,13 +40,8 @@ def clutter(corpus: Corpus, counts: Mapping[str, int], known: Container[str]) ->
     :param counts: words with their counts in the text; each needs contexts in the corpus.
     :param known: the words the model has as one subword.
     """
-    words = list(counts)
-    seen: dict[str, list[Context]] = {word: [] for word in words}
-    for owners, spans in corpus.context_texts(words, _CONTEXTS):
-        for owner, span in zip(owners.tolist(), spans, strict=True):
-            seen[words[owner]].append(span)
     found = {}
-    for word, spans in seen.items():
+    for word, spans in corpus.contexts_of(list(counts), _CONTEXTS):
         if inflected(word, known):
             found[word] = INFLECTED
         elif _most(spans, _in_address):

@@ -59,17 +59,18 @@ def hold_out(
 ) -> list[HoldOut]:
     """The holdouts of words given with their counts; a corpus's sample of contexts is the same each time."""
     wanted = settings.contexts + _HELD_OUT
+    # A sentence that has the word twice is two contexts; twice as many leave enough different ones.
+    every = corpus.contexts_of(list(words), 2 * wanted) if corpus else ((word, []) for word in words)
     holdouts = []
-    for word, count in words.items():
-        # A sentence that has the word twice is two contexts; twice as many leave enough different ones.
+    for word, contexts in every:
         found: dict[str, Context] = {}
         entry = glossary.get(word, GlossaryEntry())
         for example in entry.examples:
             if place := find_word(word, example, lower_case=True):
                 found[example] = Context(example, *place)
-        for span in (corpus.contexts(word, 2 * wanted) or other_contexts(corpus, word)) if corpus else ():
+        for span in contexts or (other_contexts(corpus, word) if corpus else ()):
             found.setdefault(span[0], span)
-        holdout = hold_out_contexts(word, count, list(found.values())[:wanted], settings)
+        holdout = hold_out_contexts(word, words[word], list(found.values())[:wanted], settings)
         holdouts.append(replace(holdout, definitions=entry.definitions))
     return holdouts
 

@@ -26,7 +26,7 @@ Readings = Mapping[str, Mapping[str, np.ndarray]]  # what was read of a word, by
 _CONTEXTS = 4
 LEAST_DROP = 0.1  # a word whose mismatch drops by less is skipped
 # Few sentences of one length make small batches; on a GPU small parts leave it waiting.
-_WORDS_PER_LOOK, _WORDS_PER_LOOK_ON_GPU = 64, 512
+_WORDS_PER_LOOK, _WORDS_PER_LOOK_ON_GPU, _FEWEST = 64, 2048, 16
 
 
 def search(
@@ -50,11 +50,11 @@ def search(
     words, chosen = iter(words), 0
     size = _WORDS_PER_LOOK if learner.lm.device.type == "cpu" else _WORDS_PER_LOOK_ON_GPU
     with progress("Looking at words", total=top, unit="words") as bar:
-        while chosen < top and (batch := list(islice(words, size))):
+        while chosen < top and (batch := list(islice(words, min(size, max(_FEWEST, top - chosen))))):
             names = [one.word for one in batch if not one.skipped]
             key = key_of(check.key, learner.key, corpus.key, names)
-            contexts = {word: [one.sentence for one in corpus.contexts(word, _CONTEXTS)] for word in names}
-            tasks = [Evidence(word, list(dict.fromkeys(own))) for word, own in contexts.items()]
+            contexts = corpus.contexts_of(names, _CONTEXTS)
+            tasks = [Evidence(word, list(dict.fromkeys(one.sentence for one in own))) for word, own in contexts]
             arrays = cache.arrays("looked", key, partial(_read, learner, tasks))
             found = cache.json("mismatch", key, partial(_compare, check, names, arrays["embeddings"]))
             ends = np.cumsum([len(task.sentences) for task in tasks], dtype=np.int64)
