@@ -140,6 +140,16 @@ def test_a_taught_encoder_puts_words_near_their_kind(encoder, taught_encoder):
     assert near[1] == [0, 1] != near[0]
 
 
+@pytest.mark.parametrize("placement", ["replace", "append"])
+def test_an_encoder_reads_checked_words_in_the_placement_that_was_asked_for(encoder, text, placement):
+    settings = TeachSettings(keep_all=True, placement=placement)
+    result = teach(encoder, texts=text, words=WORDS, settings=settings, device="cpu")
+    assert {one.check.placement for one in result.words} == {placement}
+    tokens = result.tokenizer.tokenize(WORDS[0])
+    assert (tokens == [WORDS[0]]) == (placement == "replace")
+    assert (len(tokens) > 2) == (placement == "append")
+
+
 def test_sentence_transformers_loads_the_folder(encoder, taught_encoder):
     # Imported here: it takes seconds, which the other tests need not spend.
     from sentence_transformers import SentenceTransformer
@@ -281,7 +291,7 @@ def test_the_check_prefers_the_true_meaning(encoder, lm):
     candidates = [
         candidate(word, target.embeddings[target.whole_words[meaning]].numpy()) for word, meaning in meanings.items()
     ]
-    checked = EncoderCheck(target, lm).run(candidates)
+    checked = EncoderCheck(target, lm, "replace").run(candidates)
     assert [one.gain > 0 for one in checked] == [True, True, False]
     assert checked[1].verdict == "better"
     assert checked[2].verdict != "better"
@@ -294,14 +304,14 @@ def test_marks_of_patterns_in_the_text_itself_do_no_harm(encoder, lm):
     marked = ["The mark <W> stands before a ripe blimpet _ on the tree.", "The [MASK] of a ripe blimpet is sour."]
     held_out = tuple(Context(line, line.index("blimpet"), line.index("blimpet") + 7) for line in marked)
     given = candidate("blimpet", embedding, (*occurrences_of("blimpet", 3), *held_out))
-    (found,) = EncoderCheck(target, lm).run([given])
+    (found,) = EncoderCheck(target, lm, "replace").run([given])
     assert found.contexts == 4  # a reader model cannot be asked about the last
 
 
 def test_only_a_gain_that_is_below_zero_for_sure_is_too_small(encoder, lm):
     target = loaded(encoder)
     boat, parliament = (target.embeddings[target.whole_words[word]].numpy() for word in ("boat", "parliament"))
-    good, bad = EncoderCheck(target, lm).run([candidate("oldanka", boat), candidate("oldanka", parliament)])
+    good, bad = EncoderCheck(target, lm, "replace").run([candidate("oldanka", boat), candidate("oldanka", parliament)])
     for one in (good, bad):
         assert one.threshold == pytest.approx(-2 * one.error, abs=2e-6)
     assert good.gain > max(0, bad.gain)

@@ -38,7 +38,7 @@ def check_for(
         return MaskedCheck(lm, placement, settings.question)
     if lm.kind == "causal":
         return CausalCheck(lm, placement, found)
-    return EncoderCheck(lm, reader_model)
+    return EncoderCheck(lm, reader_model, placement)
 
 
 def learn_and_check(

@@ -14,7 +14,7 @@ causal LM understands a word that a search found, so such a word needs a gain of
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -93,11 +93,13 @@ class EncoderCheck:
 
     target: LanguageModel
     reader_model: LanguageModel
+    placement: Placement
 
     def run(self, candidates: Sequence[Candidate]) -> list[CheckResult | None]:
-        """Compare how near the word alone is to the words that its sentences ask for."""
+        """Compare how near the word alone is to the words that its sentences ask for, whatever the placement."""
         owners, scores = _nearness(self.target, self.reader_model, candidates)
-        return _results(len(candidates), owners, scores)
+        results = _results(len(candidates), owners, scores)
+        return [one and replace(one, placement=self.placement) for one in results]
 
     def show(self, candidates: Sequence[Candidate]) -> list[WordAnswers]:
         """The nearest frequent words by the encoder's own embeddings, before and after."""
@@ -115,7 +117,7 @@ class EncoderCheck:
     def key(self) -> str:
         """A digest of everything the results depend on besides the candidates."""
         models = self.target.fingerprint, self.target.pooling, self.reader_model.fingerprint
-        return key_of("encoder", *models)
+        return key_of("encoder", *models, self.placement)
 
 
 def _alone(target: LanguageModel, embedding: np.ndarray) -> InputRow:
