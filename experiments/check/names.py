@@ -25,8 +25,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from experiments.collection import Collection, read_scifact
 from experiments.common import Results, with_interval
-from experiments.transfer.scifact import SciFact
 from rarewords import LanguageModel, TeachSettings, teach
 from rarewords._internal.cache import Cache
 from rarewords.corpus.corpus import Context
@@ -55,7 +55,7 @@ def flips(model: ModelOption, data: DataOption, names: int = 100, seed: SeedOpti
     settings = TeachSettings()
     results = Results(None, "check flips", lm, names=names, seed=seed, teach=settings)
     results.out = RESULTS / f"flips-{results.model}.json"
-    drawn = drawn_sentences(SciFact.read(data, "train"), lm, names, seed)
+    drawn = drawn_sentences(read_scifact(data, "train"), lm, names, seed)
     learner, _ = learner_for(lm, reader, None)
     check = check_for(lm, reader, settings.placement or "replace", settings, found=False)
     allowed: list[list[bool]] = []
@@ -81,7 +81,7 @@ def flips(model: ModelOption, data: DataOption, names: int = 100, seed: SeedOpti
 @app.command()
 def retrieval(model: ModelOption, data: DataOption, names: int = 200, seed: SeedOption = 0) -> None:
     """What is found of names that are not taught, taught by default, and all taught."""
-    lm, scifact = LanguageModel.from_pretrained(model), SciFact.read(data, "train")
+    lm, scifact = LanguageModel.from_pretrained(model), read_scifact(data, "train")
     results = Results(None, "check retrieval", lm, names=names, seed=seed)
     results.out = RESULTS / f"retrieval-{results.model}.json"
     drawn = drawn_sentences(scifact, lm, names, seed)
@@ -107,7 +107,7 @@ def retrieval(model: ModelOption, data: DataOption, names: int = 200, seed: Seed
     for title, one in encoders.items():
         documents = first.copy()
         documents[touched] = embedded(one, [texts[row] for row in touched])
-        ndcg[title] = claims.ndcg(documents, embedded(one, claims.queries.values()))
+        ndcg[title] = claims.ndcg(embedded(one, claims.queries.values()) @ documents.T)
     report(results, "claims without a name, nDCG@10", ndcg, "none")
     results.show()
 
@@ -119,7 +119,7 @@ def report(results: Results, task: str, scores: dict[str, np.ndarray], against: 
         results.add(task=task, taught=title, queries=len(own), mean=own.mean(), against=against, **change)
 
 
-def drawn_sentences(scifact: SciFact, lm: LanguageModel, names: int, seed: int) -> dict[str, tuple[str, list[str]]]:
+def drawn_sentences(scifact: Collection, lm: LanguageModel, names: int, seed: int) -> dict[str, tuple[str, list[str]]]:
     """For each name its noun and 17 sentences with the name in place of the noun, in a random order."""
     new = scifact.new_names(3 * names, lm.whole_words)
     found: dict[str, set[str]] = defaultdict(set)
@@ -135,7 +135,7 @@ def drawn_sentences(scifact: SciFact, lm: LanguageModel, names: int, seed: int) 
     return dict(list(drawn.items())[:names])
 
 
-def claims_without(scifact: SciFact, new: dict[str, str]) -> SciFact:
+def claims_without(scifact: Collection, new: dict[str, str]) -> Collection:
     """Claims without a name, and documents with them; the relevant ones are among these."""
     renamed = scifact.renamed(new)
     plain = [key for key, text in scifact.queries.items() if renamed.queries[key] == text][:_CLAIMS]
@@ -150,7 +150,7 @@ def context_of(name: str, sentence: str) -> Context:
 
 
 def sentence_ranks(
-    encoders: dict[str, Any], drawn: dict[str, tuple[str, list[str]]], scifact: SciFact
+    encoders: dict[str, Any], drawn: dict[str, tuple[str, list[str]]], scifact: Collection
 ) -> dict[str, np.ndarray]:
     """The rank of a sentence with the name, asked for by the noun; no name was learned from it."""
     texts = [own[-1] for _, own in drawn.values()]

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 import typer
 
+from experiments.collection import Collection, read_scifact
 from experiments.common import Results, invented_kinds, invented_sentences, ranks_of, with_interval
 from experiments.transfer.causal import (
     Way,
@@ -31,7 +32,6 @@ from experiments.transfer.causal import (
     trained,
     untrained_ways,
 )
-from experiments.transfer.scifact import SciFact
 from rarewords import Corpus, LanguageModel, TeachResult, TeachSettings, affected, teach
 from rarewords.models import DEFAULT_MODEL
 from rarewords.teaching.words import count_words, missing_words, without_clutter
@@ -94,12 +94,12 @@ def renamed(
     out: OutOption = None,
 ) -> None:
     """SciFact with nouns of its queries renamed to names that nobody knows; the names are listed."""
-    lm, whole = LanguageModel.from_pretrained(model), SciFact.read(data, part, documents)
+    lm, whole = LanguageModel.from_pretrained(model), read_scifact(data, part, documents)
     new = whole.new_names(names, lm.whole_words)
     settings = TeachSettings(placement=placement)
     about: dict[str, Any] = {"names": len(new), "documents": len(whole.documents), "part": part}
     results = _results("renamed", lm, out, reader=reader, teach=settings, **about)
-    original = whole.ndcg(*_embedded(_encoder(model), whole, work))
+    original = whole.ndcg(_scores(*_embedded(_encoder(model), whole, work)))
     results.add(texts="before renaming", queries=len(original), ndcg=original.mean())
     text = whole.renamed(new)
     done = teach(lm, texts=_sentences(text), words=new.values(), reader_model=reader, settings=settings)
@@ -120,7 +120,7 @@ def searched(
     out: OutOption = None,
 ) -> None:
     """SciFact with a list of all words that a search finds, which `teach` does not do for encoders."""
-    lm, text = LanguageModel.from_pretrained(model), SciFact.read(data, part, documents)
+    lm, text = LanguageModel.from_pretrained(model), read_scifact(data, part, documents)
     settings = TeachSettings(placement=placement)
     results = _results("searched", lm, out, reader=reader, teach=settings, words=words, part=part)
     work.mkdir(parents=True, exist_ok=True)
@@ -197,7 +197,7 @@ def following(
 
 
 def compare(
-    results: Results, model: Path, text: SciFact, done: TeachResult, work: Path, original: np.ndarray | None = None
+    results: Results, model: Path, text: Collection, done: TeachResult, work: Path, original: np.ndarray | None = None
 ) -> None:
     """nDCG@10 before and after teaching; only documents with a taught word are embedded again."""
     folder = work / f"taught-{hashlib.sha256(json.dumps(done.as_json()).encode()).hexdigest()[:16]}"
@@ -211,7 +211,7 @@ def compare(
         if len(rows):
             after[place][rows] = encode(_encoder(folder), [own[row] for row in rows.tolist()], work)
         touched.append(rows)
-    first, second = text.ndcg(*before), text.ndcg(*after)
+    first, second = text.ndcg(_scores(*before)), text.ndcg(_scores(*after))
     others = np.setdiff1d(np.arange(len(first)), touched[1])
     for title, rows in (("all", np.arange(len(first))), ("with a taught word", touched[1]), ("others", others)):
         if len(rows):
@@ -250,8 +250,13 @@ def encode(encoder: Any, texts: Sequence[str], work: Path) -> np.ndarray:
     return found
 
 
-def _embedded(encoder: Any, text: SciFact, work: Path) -> list[np.ndarray]:
+def _embedded(encoder: Any, text: Collection, work: Path) -> list[np.ndarray]:
     return [encode(encoder, list(texts.values()), work) for texts in (text.documents, text.queries)]
+
+
+def _scores(documents: np.ndarray, queries: np.ndarray) -> np.ndarray:
+    """*Shapes:* (documents, dim), (queries, dim) -> (queries, documents)"""
+    return queries @ documents.T
 
 
 def _encoder(folder: Path) -> Any:
@@ -260,7 +265,7 @@ def _encoder(folder: Path) -> Any:
     return SentenceTransformer(str(folder))
 
 
-def _sentences(text: SciFact) -> Iterable[dict[str, str]]:
+def _sentences(text: Collection) -> Iterable[dict[str, str]]:
     return [{"text": document} for document in text.documents.values()]
 
 

@@ -1,0 +1,198 @@
+"""Finding documents with names that the encoder cannot know.
+
+    python -m experiments.retrieval run --collection scifact --part dev --model ENCODER --data DATA
+    python -m experiments.retrieval table [--part test]
+
+``run`` writes results/COLLECTION-PART-ENCODER.json, and does nothing if the file is there.
+"""
+
+import json
+import re
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import numpy as np
+import typer
+
+from experiments.common import Results, with_interval
+from experiments.retrieval.collections import KINDS, Part, Renamed, read
+from experiments.retrieval.rankers import bm25, fine_tuned, fuse
+from rarewords import LanguageModel, TeachSettings, affected, teach
+from rarewords.tokens import Placement
+
+RESULTS = Path(__file__).parent / "results"
+_TOKENS = 256
+_PROOF = 64  # texts without a name that are embedded by a taught model as well
+
+app = typer.Typer(add_completion=False, help=__doc__)
+
+
+@app.command()
+def run(
+    model: Annotated[Path, typer.Option(help="A sentence-transformers folder.")],
+    data: Annotated[Path, typer.Option(help="A folder with `eval` and the encyclopaedia's text.")],
+    collection: str = "scifact",
+    part: Annotated[str, typer.Option(help="dev or test.")] = "dev",
+    names: Annotated[int, typer.Option(help="How many nouns are renamed.")] = 200,
+    work: Annotated[Path, typer.Option(help="A folder for taught models.")] = Path("build/retrieval"),
+) -> None:
+    """Every way to search one collection with one encoder."""
+    out = RESULTS / f"{collection}-{part}-{model.name}.json"
+    if out.exists():
+        typer.echo(f"{out.name} is there")
+        return
+    renamed = read(collection, cast(Part, part), data, names)
+    study = Study(renamed, model, work / out.stem)
+    about = {"collection": collection, "part": part, "names": len(renamed.names), "tokens": _TOKENS}
+    lm = LanguageModel.from_pretrained(model)
+    results = Results(out.with_suffix(".part"), "retrieval", lm, documents=study.number, **about)
+    plain, defined, tuned = study.plain, study.defined(), study.tuned()
+    study.report(results, plain)
+    study.report(results, defined, plain)
+    study.report(results, tuned, plain)
+    for source in ("text", "glossary"):
+        replaced, appended = (study.taught(source, placement) for placement in ("replace", "append"))
+        study.report(results, replaced, plain)
+        study.report(results, appended, plain, replaced)
+    out.with_suffix(".part").rename(out)
+    results.show()
+
+
+@app.command()
+def table(part: Annotated[str, typer.Option(help="dev or test.")] = "test") -> None:
+    """The results of all collections and encoders."""
+    for path in sorted(RESULTS.glob(f"*-{part}-*.json")):
+        results = Results(None, "", None)
+        results.rows = json.loads(path.read_text("utf-8"))["rows"]
+        print(f"\n{path.stem}\n")
+        results.show("way", "queries", "number", "ndcg", "against", "change", "interval")
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to embed: the embeddings of all documents, then of all queries, and what they cost.
+
+    :param untouched: the largest difference in texts without a name.
+    """
+
+    title: str
+    embeddings: np.ndarray
+    minutes: float
+    embedded_again: float
+    untouched: float | None = None
+
+
+class Study:
+    """One collection and one encoder."""
+
+    def __init__(self, renamed: Renamed, model: Path, work: Path) -> None:
+        self.renamed, self.model, self.work = renamed, model, work
+        self.collection = renamed.collection
+        self.number = len(self.collection.documents)
+        self.texts = [*self.collection.documents.values(), *self.collection.queries.values()]
+        self.bm25 = bm25(self.texts[self.number :], self.texts[: self.number])
+
+    @cached_property
+    def encoder(self) -> Any:
+        return _encoder(self.model)
+
+    @cached_property
+    def plain(self) -> Way:
+        clock = time.perf_counter()
+        embeddings = embedded(self.encoder, self.texts)
+        return Way("untaught", embeddings, _minutes(clock), 1.0)
+
+    def defined(self) -> Way:
+        """The definition behind each name of a query."""
+        clock, embeddings = time.perf_counter(), self.plain.embeddings.copy()
+        queries = self.texts[self.number :]
+        names = re.compile(rf"\b({'|'.join(self.renamed.definitions)})s?\b")
+        longer = [
+            names.sub(lambda found: f"{found[0]} ({self.renamed.definitions[found[1]]})", text) for text in queries
+        ]
+        rows = [row for row, (text, own) in enumerate(zip(longer, queries, strict=True)) if text != own]
+        embeddings[[self.number + row for row in rows]] = embedded(self.encoder, [longer[row] for row in rows])
+        return Way("definition in the query", embeddings, _minutes(clock), 0.0)
+
+    def tuned(self) -> Way:
+        clock = time.perf_counter()
+        embeddings = embedded(fine_tuned(self.encoder, self.texts[: self.number]), self.texts)
+        return Way("fine-tuned", embeddings, _minutes(clock), 1.0)
+
+    def taught(self, source: str, placement: Placement) -> Way:
+        """The names taught from the documents or from their definitions; only texts that have one change."""
+        clock, folder = time.perf_counter(), self.work / f"{source}-{placement}"
+        documents, settings = self.texts[: self.number], TeachSettings(placement=placement)
+        what = {"texts": documents} if source == "text" else {"glossary": self.renamed.definitions}
+        names = list(self.renamed.names.values())
+        done = teach(str(self.model), words=names, settings=settings, **what)  # type: ignore[arg-type]
+        done.save_pretrained(folder)
+        encoder, embeddings = _encoder(folder), self.plain.embeddings.copy()
+        rows = [row for row, _ in affected(folder, enumerate(self.texts))]
+        embeddings[rows] = embedded(encoder, [self.texts[row] for row in rows])
+        minutes = _minutes(clock)
+        others = [self.texts[row] for row in sorted(set(range(len(self.texts))) - set(rows))[-_PROOF:]]
+        proof = float(np.abs(embedded(encoder, others) - embedded(self.encoder, others)).max())
+        again = sum(row < self.number for row in rows) / self.number
+        return Way(f"{source}, {placement}", embeddings, minutes, again, proof)
+
+    def report(self, results: Results, way: Way, *against: Way) -> None:
+        """A row for each kind of query, alone and fused with BM25, beside each other way."""
+        if not against:
+            self._add(results, "BM25", self.bm25, {}, 0.0, 0.0)
+        for fused in (False, True):
+            title, costs = _title(way, fused), (way.minutes, way.embedded_again, way.untouched)
+            others = {_title(one, fused): self._scores(one, fused) for one in against}
+            self._add(results, title, self._scores(way, fused), others, *costs)
+
+    def _add(
+        self,
+        results: Results,
+        title: str,
+        scores: np.ndarray,
+        others: dict[str, np.ndarray],
+        minutes: float,
+        again: float,
+        untouched: float | None = None,
+    ) -> None:
+        found, beside = self.collection.ndcg(scores), {name: self.collection.ndcg(one) for name, one in others.items()}
+        for kind in KINDS:
+            rows = self.renamed.rows(kind)
+            about = {"way": title, "queries": kind, "number": len(rows), "ndcg": found[rows].mean()}
+            costs = {"minutes": minutes, "embedded_again": again, "untouched": untouched}
+            for name, own in (beside or {"": found}).items():
+                change = with_interval((found - own)[rows]) if name else {}
+                results.add(**about, against=name, **change, **costs)
+
+    def _scores(self, way: Way, fused: bool) -> np.ndarray:
+        scores = way.embeddings[self.number :] @ way.embeddings[: self.number].T
+        return fuse(scores, self.bm25) if fused else scores
+
+
+def embedded(encoder: Any, texts: list[str]) -> np.ndarray:
+    """Embeddings of unit length. *Shape:* (texts, dim)"""
+    found: np.ndarray = encoder.encode(texts, normalize_embeddings=True, show_progress_bar=False)
+    return found
+
+
+def _encoder(folder: Path) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    encoder = SentenceTransformer(str(folder))
+    encoder.max_seq_length = _TOKENS
+    return encoder
+
+
+def _minutes(clock: float) -> float:
+    return (time.perf_counter() - clock) / 60
+
+
+def _title(way: Way, fused: bool) -> str:
+    return f"{way.title} + BM25" if fused else way.title
+
+
+if __name__ == "__main__":
+    app()
