@@ -48,7 +48,7 @@ def run(
     study = Study(renamed, model, work / out.stem)
     about = {"collection": collection, "part": part, "names": len(renamed.names), "tokens": _TOKENS}
     lm = LanguageModel.from_pretrained(model)
-    results = Results(out.with_suffix(".part"), "retrieval", lm, documents=study.number, **about)
+    results = Results(work / out.name, "retrieval", lm, documents=study.number, **about)
     plain, defined, tuned = study.plain, study.defined(), study.tuned()
     study.report(results, plain)
     study.report(results, defined, plain)
@@ -57,7 +57,7 @@ def run(
         replaced, appended = (study.taught(source, placement) for placement in ("replace", "append"))
         study.report(results, replaced, plain)
         study.report(results, appended, plain, replaced)
-    out.with_suffix(".part").rename(out)
+    out.write_bytes((work / out.name).read_bytes())
     results.show()
 
 
