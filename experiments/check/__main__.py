@@ -48,7 +48,7 @@ from rarewords.wnlampro.probing import EvalSettings
 RESULTS = Path(__file__).parent / "results"
 RELATIONS = ("antonym", "hypernym", "cohyponym")
 CONTEXTS = (4, 8, 16)
-_AT_ONCE = 192
+_AT_ONCE = 768
 DROPS = (-1.0, 0.0, 0.05, 0.1, 0.15, 0.2)
 _SAME = 1e-9
 _WRONG = 1 / 3  # the mean reciprocal rank below which the subwords answer wrongly
