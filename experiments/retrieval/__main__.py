@@ -37,6 +37,7 @@ def run(
     collection: str = "scifact",
     part: Annotated[str, typer.Option(help="dev or test.")] = "dev",
     names: Annotated[int, typer.Option(help="How many nouns are renamed.")] = 200,
+    tune: Annotated[bool, typer.Option(help="Also fine-tune the encoder on the documents.")] = False,
     work: Annotated[Path, typer.Option(help="A folder for taught models.")] = Path("build/retrieval"),
 ) -> None:
     """Every way to search one collection with one encoder."""
@@ -49,14 +50,15 @@ def run(
     about = {"collection": collection, "part": part, "names": len(renamed.names), "tokens": _TOKENS}
     lm = LanguageModel.from_pretrained(model)
     results = Results(work / out.name, "retrieval", lm, documents=study.number, **about)
-    plain, defined, tuned = study.plain, study.defined(), study.tuned()
+    plain = study.plain
     study.report(results, plain)
-    study.report(results, defined, plain)
-    study.report(results, tuned, plain)
+    study.report(results, study.defined(), plain)
     for source in ("text", "glossary"):
         replaced, appended = (study.taught(source, placement) for placement in ("replace", "append"))
         study.report(results, replaced, plain)
         study.report(results, appended, plain, replaced)
+    if tune:
+        study.report(results, study.tuned(), plain)
     out.write_bytes((work / out.name).read_bytes())
     results.show()
 
