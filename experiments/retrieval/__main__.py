@@ -65,12 +65,46 @@ def run(
 
 @app.command()
 def table(part: Annotated[str, typer.Option(help="dev or test.")] = "test") -> None:
-    """The results of all collections and encoders."""
+    """nDCG@10 of each way by kind of query, for each collection and encoder, and the change by name."""
     for path in sorted(RESULTS.glob(f"*-{part}-*.json")):
-        results = Results(None, "", None)
-        results.rows = json.loads(path.read_text("utf-8"))["rows"]
-        print(f"\n{path.stem}\n")
-        results.show("way", "queries", "number", "ndcg", "against", "change", "interval")
+        found = _read(path)
+        shown = Results(None, "", None)
+        for way in dict.fromkeys(row["way"] for row in found):
+            own = {row["queries"]: row for row in found if row["way"] == way and "replace" not in row["against"]}
+            name = own["name"]
+            change = {key: name[key] for key in ("change", "interval") if key in name}
+            costs = {"embedded again": name["embedded_again"], "minutes": name["minutes"]}
+            shown.add(
+                way=way, **{kind: own[kind]["ndcg"] for kind in KINDS}, against=name["against"], **change, **costs
+            )
+        numbers = ", ".join(f"{row['number']} {kind}" for kind, row in own.items())
+        print(f"\n{path.stem}, queries: {numbers}\n")
+        shown.show()
+
+
+@app.command()
+def compare(part: Annotated[str, typer.Option(help="dev or test.")] = "dev") -> None:
+    """The mean change over the collections, for each encoder, way and kind of query.
+
+    Each collection weighs the same; the interval takes the errors of the collections as independent.
+    """
+    shown = Results(None, "", None)
+    for model in sorted({path.stem.split(f"-{part}-")[1] for path in RESULTS.glob(f"*-{part}-*.json")}):
+        files = [_read(path) for path in sorted(RESULTS.glob(f"*-{part}-{model}.json"))]
+        for row in (row for row in files[0] if "change" in row):
+            key = "way", "queries", "against"
+            same = [one for rows in files for one in rows if all(one[name] == row[name] for name in key)]
+            change = np.mean([one["change"] for one in same])
+            widths = np.array([one["interval"][1] - one["interval"][0] for one in same]) / 2
+            around = float(np.sqrt((widths**2).sum()) / len(same))
+            interval = [change - around, change + around]
+            shown.add(encoder=model, **{name: row[name] for name in key}, change=change, interval=interval)
+    shown.show()
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))["rows"]
+    return rows
 
 
 @dataclass(frozen=True)
