@@ -22,6 +22,8 @@ COMMANDS = typer.main.get_command(app)
 SETTINGS = (CorpusSettings, EvalSettings, LearnerSettings, MimicSettings, OtaSettings, TeachSettings)
 NAMES = {field.name for settings in SETTINGS for field in fields(settings)}
 CARDS = [*ROOT.glob("src/rarewords/assets/*/README.md"), ROOT / "examples/space/README.md"]
+# A file of this repository, and a picture of it as an image of a page.
+_OURS = re.compile(r"https://(?:github|raw\.githubusercontent)\.com/rarewords/rarewords/(?:blob/)?main/(.+)")
 _MOST_WORDS = 22_000
 _MOST_NOT_RUN = 16
 
@@ -47,13 +49,20 @@ def anchors(page):
 def test_links_lead_to_files_and_headings(page):
     broken = []
     for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
-        if "://" in link:
+        ours = _OURS.match(link)
+        if "://" in link and not ours:
             continue
-        path, _, anchor = link.partition("#")
-        target = page.parent / path if path else page
+        path, _, anchor = (ours[1] if ours else link).partition("#")
+        target = (ROOT if ours else page.parent) / path if path else page
         if not target.is_file() or (anchor and anchor not in anchors(target)):
             broken.append(link)
     assert broken == []
+
+
+def test_the_readme_works_on_pypi_which_has_no_other_files():
+    links = re.findall(r"\]\(([^)\s]+)\)", prose(ROOT / "README.md"))
+    assert [link for link in links if "://" not in link] == []
+    assert any(_OURS.match(link) for link in links)
 
 
 def test_every_page_is_in_the_site_and_it_builds_without_a_warning(tmp_path):

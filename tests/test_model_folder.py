@@ -185,12 +185,15 @@ def test_affected_reads_standard_input(taught, monkeypatch):
 # Files of the wrong shape
 
 _DAMAGED_REPORTS = {
-    "number": 5, "list": [], "null": None, "text": "x", "earlier null": {"earlier": None},
-    "earlier of numbers": {"earlier": [5]}, "words": {"words": 5}, "word": {"learner": "x", "words": [5]},
+    "number": 5, "list": [], "null": None, "text": "x", "earlier null": {"learner": "x", "earlier": None},
+    "earlier of numbers": {"learner": "x", "earlier": [5]},
+    "words": {"learner": "x", "words": 5}, "word": {"learner": "x", "words": [5]},
     "no count": {"learner": "x", "words": [{"word": "kumquat", "verdict": "better"}]},
     "no word": {"learner": "x", "words": [{"count": 1, "verdict": "better"}]},
     "no learner": {"words": [{"word": "kumquat", "count": 1, "verdict": "better"}]},
-    "settings": {"settings": []}, "model": {"model": 5},
+    "settings": {"learner": "x", "settings": []}, "model": {"learner": "x", "model": 5},
+    "forms": {"learner": "x", "words": [{"word": "kumquat", "count": 1, "verdict": "better", "forms": 5}]},
+    "form": {"learner": "x", "words": [{"word": "kumquat", "count": 1, "verdict": "better", "forms": [5]}]},
 }  # fmt: skip
 
 
@@ -199,6 +202,14 @@ def test_a_damaged_report_is_one_line(name, copy, tmp_path):
     (copy / "teaching.json").write_text(json.dumps(_DAMAGED_REPORTS[name]), "utf-8")
     for command in (("words", copy), ("forget", copy, "kumquat", "--out", tmp_path / "out")):
         assert "teaching.json" in refused("damaged", *command)
+
+
+def test_a_report_that_a_new_card_cannot_list_is_refused_before_any_work(copy, tmp_path, monkeypatch):
+    monkeypatch.setattr("rarewords.teaching.prepare.open_corpus", lambda *_: pytest.fail("this is work"))
+    given = ("--glossary", tmp_path / "terms.csv", "--model", copy, "--out", tmp_path / "out")
+    (tmp_path / "terms.csv").write_text("term,definition\nsorrel,a herb\n")
+    assert "it has no contexts" in refused("damaged", "teach", *given)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("value", [[], 5, None, "x"])

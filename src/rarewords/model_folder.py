@@ -8,10 +8,12 @@ import operator
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rarewords._internal.files import read_json
+from rarewords._internal.schema import parse
 from rarewords.errors import InputError
 
 REPORT = "teaching.json"
@@ -29,6 +31,29 @@ class Module(NamedTuple):
 
     folder: Path
     type: str
+
+
+@dataclass(frozen=True)
+class _Word:
+    word: str
+    count: int
+    verdict: str
+    forms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Run:
+    learner: str
+    words: tuple[_Word, ...] = ()
+    model: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Report(_Run):
+    """What every command needs of a report; the words' answers and checks are for ``teach`` alone."""
+
+    earlier: tuple[_Run, ...] = ()
 
 
 def check_folder(folder: Path) -> None:
@@ -159,22 +184,8 @@ def read_report(folder: str | Path) -> dict[str, Any]:
     if not file.is_file():
         return {}
     report = _read_object(file)
-    _require(file, report, "earlier", list, [])
-    for run in (report, *report.get("earlier", ())):
-        _require(file, run, "words", list, [])
-        _require(file, run, "model", str, "")
-        _require(file, run, "settings", dict, {})
-        for word in run.get("words", ()):
-            _require(file, run, "learner", str)
-            for name, kind in (("word", str), ("count", int), ("verdict", str)):
-                _require(file, word, name, kind)
+    parse(_Report, report, file, "teach the model again")
     return report
-
-
-def _require(file: Path, values: Any, name: str, kind: type, default: Any = None) -> None:
-    value = values.get(name, default) if isinstance(values, dict) else None
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise InputError(f"{file} is damaged ({name!r} is missing or wrong); teach the model again", code="damaged")
 
 
 def _read_object(file: Path) -> dict[str, Any]:

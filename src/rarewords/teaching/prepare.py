@@ -28,6 +28,7 @@ from rarewords.teaching.glossary import GlossaryEntry, GlossarySource, read_glos
 from rarewords.teaching.learners import learner_for
 from rarewords.teaching.mismatch import Readings, search
 from rarewords.teaching.phrases import on_one_line
+from rarewords.teaching.report import words_of
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.words import MissingWord, count_words, listed_words, missing_words, without_clutter
 from rarewords.tokens import Placement
@@ -98,6 +99,7 @@ def prepare(request: Request, cache: Cache) -> Prepared:
     with cache.timed("loading"):
         base = open_model(request.model, request.device)
         require_injectable(base.model, allow_prediction=settings.allow_prediction)
+        words_of(base.report)  # the model card will list them
         if listed is None and base.kind == "encoder" and not settings.keep_all:
             # What a search finds, encoders retrieve worse once it is taught (experiments/transfer).
             raise InputError(

@@ -191,8 +191,7 @@ class TeachResult:
     def card(self) -> str:
         """The model card."""
         lm = self.language_model
-        known = [parse(WordReport, one, REPORT, "teach the original model") for one in _words_of(self.earlier)]
-        sections = [_checked(self), _table((*known, *self.taught), lm.kind), _left_out(self)]
+        sections = [_checked(self), _table((*words_of(self.earlier), *self.taught), lm.kind), _left_out(self)]
         ids = taught_tokens(lm.model, lm.tokenizer)
         return model_card(
             self.base,
@@ -205,9 +204,10 @@ class TeachResult:
         )
 
 
-def _words_of(report: Mapping[str, Any]) -> list[Any]:
+def words_of(report: Mapping[str, Any]) -> list[WordReport]:
     """The words of a report and of those before it."""
-    return [word for one in (*report.get("earlier", ()), report) for word in one.get("words", ())]
+    words = [word for one in (*report.get("earlier", ()), report) for word in one.get("words", ())]
+    return [parse(WordReport, one, REPORT, "teach the original model") for one in words]
 
 
 def _checked(result: TeachResult) -> str:
