@@ -95,11 +95,34 @@ def test_a_file_that_is_no_glossary_is_refused(tmp_path, name, text):
     assert path.name in str(refused.value)
 
 
-def test_another_encoding_is_refused(tmp_path):
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-le"])
+def test_another_encoding_is_refused_with_a_remedy(tmp_path, encoding):
     path = tmp_path / "a.csv"
-    path.write_bytes("term,definition\ncafé,ein Getränk\n".encode("latin-1"))
-    with refused_with("unreadable"):
+    path.write_bytes("term,definition\ncafé,ein Getränk\n".encode(encoding))
+    with refused_with("unreadable") as refused:
         read_glossary(path)
+    assert "save" in str(refused.value)
+
+
+def test_a_dict_with_empty_cells_of_a_table():
+    assert read_glossary({"naur": "no", "greeze": None, "seshie": float("nan")}) == {
+        "naur": GlossaryEntry(("no",)),
+        "greeze": GlossaryEntry(),
+        "seshie": GlossaryEntry(),
+    }
+
+
+@pytest.mark.parametrize(
+    "source", [{"naur": 5}, {5: "no"}, {"naur": {"definition": "no"}}, {"naur": ["no", None]}, [("naur", "no")], None]
+)
+def test_an_object_that_is_no_glossary_is_refused(source):
+    with refused_with("glossary"):
+        read_glossary(source)
+
+
+def test_a_bar_inside_a_cell_of_a_markdown_table(tmp_path):
+    path = written(tmp_path, "a.md", "| term | definition |\n|---|---|\n| pipe | the mark \\| in a shell |\n")
+    assert read_glossary(path)["pipe"].definitions == ("the mark | in a shell",)
 
 
 def test_a_hundred_thousand_rows(tmp_path):

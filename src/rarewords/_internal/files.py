@@ -124,7 +124,7 @@ def open_text(path: str | Path) -> Iterator[TextIO]:
                 yield TextIOWrapper(raw, encoding="utf-8-sig")
             except UnicodeDecodeError as error:
                 place = raw.tell() - len(error.object) + error.start  # the decoder only knows its own block
-                problem = f"{path} is not UTF-8 text ({error.reason} at byte {place})"
+                problem = f"{path} is not UTF-8 text ({error.reason} at byte {place}); save it as UTF-8"
                 raise InputError(problem, code="unreadable") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path} is a damaged .gz file: {error}", code="damaged") from None

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from rarewords._internal.files import open_text
 from rarewords.errors import InputError
@@ -48,7 +49,7 @@ class GlossaryEntry:
 
 
 Glossary = Mapping[str, GlossaryEntry]
-GlossarySource = str | Path | Mapping[str, str | Sequence[str]]
+GlossarySource = str | Path | Mapping[str, str | Sequence[str] | None]
 
 
 def read_glossary(source: GlossarySource) -> dict[str, GlossaryEntry]:
@@ -71,9 +72,18 @@ def read_glossary(source: GlossarySource) -> dict[str, GlossaryEntry]:
 def _entries(source: GlossarySource) -> Iterator[tuple[str, GlossaryEntry]]:
     if isinstance(source, Mapping):
         for term, given in source.items():
-            texts = (given,) if isinstance(given, str) else tuple(given)
+            # Tables of pandas have None or NaN in an empty cell.
+            empty = given is None or (isinstance(given, float) and given != given)
+            texts: Any = () if empty else (given,) if isinstance(given, str) else given
+            readable = isinstance(texts, list | tuple) and all(isinstance(one, str) for one in [term, *texts])
+            if not readable:
+                problem = f"the glossary has {given!r:.60} for {term!r:.60}"
+                raise InputError(f"{problem}; give a text or a list of texts for each term", code="glossary")
             yield term, GlossaryEntry(tuple(filter(str.strip, texts)))
         return
+    if not isinstance(source, str | Path):
+        problem = f"a glossary must be a dict or the name of a file, not a {type(source).__name__}"
+        raise InputError(problem, code="glossary")
     for record in _records(Path(source)):
         term, definition = record["term"], record.get("definition", "")
         synonyms = _split(record.get("synonyms", ""))
@@ -174,7 +184,8 @@ def _json_records(path: Path, lines: Iterable[str]) -> Iterator[dict[str, str]]:
 
 
 def _markdown_cells(line: str) -> list[str]:
-    return [cell.strip().strip("*`") for cell in line.strip().strip("|").split("|")]
+    cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
+    return [cell.replace("\\|", "|").strip().strip("*`") for cell in cells]
 
 
 def _column(title: str) -> str:
