@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.installed
 
-.PHONY: setup demo test test-fast test-lowest lint fuzz docs bench reproduce clean
+.PHONY: setup demo test test-fast test-lowest lint fuzz docs bench results reproduce clean
 setup: $(SETUP)
 
 # torch first and by exact version: a range would let pip choose a build with gigabytes of GPU libraries.
@@ -49,6 +49,10 @@ docs: $(SETUP)
 
 bench: $(SETUP)
 	for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+# The results that the documents quote, at one version of the code; experiments/parts.toml says what DATA holds.
+results: $(SETUP)
+	$(BIN)/python -m experiments --data $(DATA) $(PARTS)
 
 # The paper's experiments, with a report in OUT. CORPUS is a corpus; if it does not exist, it is built from the text
 # in DATA. QUICK=1 runs a small sample, MODEL another model, PARTS only these parts.

@@ -22,7 +22,7 @@ _RESAMPLES = 2000
 
 
 class Results:
-    """The rows of an experiment, written to one JSON file as they come, and printed as one table at the end.
+    """The rows of an experiment, written to one JSON file and printed as one table at the end.
 
     :param out: the file; None writes nothing.
     :param experiment: its name, such as ``transfer invented``.
@@ -49,13 +49,13 @@ class Results:
         }
 
     def add(self, **row: Any) -> None:
-        """Add a row and write the file."""
+        """Add a row."""
         self.rows.append({name: _plain(value) for name, value in row.items()})
-        if self.out is not None:
-            write_json(self.out, {**self._about, "rows": self.rows})
 
     def show(self, *columns: str, where: Mapping[str, Sequence[str]] | None = None) -> None:
-        """Print the table, of all columns or some, and of rows with certain values."""
+        """Write the file, and print the table: all columns or some, of all rows or those with certain values."""
+        if self.out is not None:
+            write_json(self.out, {**self._about, "rows": self.rows})
         rows = [row for row in self.rows if all(row[name] in own for name, own in (where or {}).items())]
         names = list(columns or dict.fromkeys(name for row in rows for name in row))
         cells = [[_shown(row.get(name)) for name in names] for row in rows]

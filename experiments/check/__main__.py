@@ -32,7 +32,7 @@ import typer
 
 from experiments.common import Results, with_interval
 from rarewords import Corpus, LanguageModel, TeachSettings, WordEmbeddings, wnlampro
-from rarewords._internal.cache import Cache
+from rarewords._internal.cache import Cache, key_of
 from rarewords.models import DEFAULT_MODEL
 from rarewords.teaching.candidates import check_for, learn_and_check
 from rarewords.teaching.check import SURELY_WORSE
@@ -61,7 +61,7 @@ app = typer.Typer(add_completion=False, help=__doc__)
 @app.command()
 def collect(
     corpus: Annotated[Path, typer.Option(help="A corpus made by `rarewords corpus build`.")],
-    out: Annotated[Path, typer.Option(help="The file to add lines to; words that it has are skipped.")],
+    out: Annotated[Path, typer.Option(help="The file to add lines to; words that it has of this code are skipped.")],
     model: str = DEFAULT_MODEL,
     subset: Annotated[str, typer.Option(help="dev or test.")] = "dev",
     words: int = 600,
@@ -71,7 +71,10 @@ def collect(
     lm, opened = LanguageModel.from_pretrained(model), Corpus.open(corpus)
     count = dict(zip(*opened.counts(3), strict=True))
     entries = keywords(lm, count, subset)
-    done = {line["word"] for line in read(out)} if out.exists() else set()
+    code = key_of("results")
+    kept = [line for line in (read(out) if out.exists() else []) if line["code"] == code]
+    out.write_text("".join(json.dumps(line) + "\n" for line in kept), "utf-8")
+    done = {line["word"] for line in kept}
     left = [word for word in in_turn(entries)[:words] if word not in done]
     settings = TeachSettings(placement=placement)
     learner, _ = learner_for(lm, lm, None, opened, placement)
@@ -92,7 +95,7 @@ def collect(
         checked = [one for one in reports if one.check is not None and drops[one.word] is not None]
         with out.open("a", encoding="utf-8") as stream:
             for line in labelled(lm, checked, embeddings, entries, placement):
-                stream.write(json.dumps(line | {"drop": drops[line["word"]]}) + "\n")
+                stream.write(json.dumps(line | {"drop": drops[line["word"]], "code": code}) + "\n")
         typer.echo(f"{start + len(holdouts)} of {len(left)} words")
 
 

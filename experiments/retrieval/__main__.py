@@ -49,7 +49,7 @@ def run(
     study = Study(renamed, model, work / out.stem)
     about = {"collection": collection, "part": part, "names": len(renamed.names), "tokens": _TOKENS}
     lm = LanguageModel.from_pretrained(model)
-    results = Results(work / out.name, "retrieval", lm, documents=study.number, **about)
+    results = Results(out, "retrieval", lm, documents=study.number, **about)
     plain = study.plain
     study.report(results, plain)
     study.report(results, study.defined(), plain)
@@ -59,7 +59,6 @@ def run(
         study.report(results, appended, plain, replaced)
     if tune:
         study.report(results, study.tuned(), plain)
-    out.write_bytes((work / out.name).read_bytes())
     results.show()
 
 

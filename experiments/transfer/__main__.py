@@ -151,15 +151,19 @@ def causal(
     sentences = {word: own for word, own in invented_sentences().items() if word in kinds}
     results = _results("causal", lm, out, reader=reader, steps=steps, words=words)
     among = compared_words(lm, kinds)
+    ways = untrained_ways(lm, masked, sentences)
 
     def reciprocal(way: Way, asked: LanguageModel) -> np.ndarray:
         return 1 / kind_ranks(asked, way, kinds, among)
 
+    subwords = reciprocal(ways[0], lm)
+
     def add(way: Way, found: np.ndarray, **about: Any) -> None:
         halves = {"choose": found[::2].mean(), "other_half": found[1::2].mean()}
-        results.add(way=way.title, mrr=found.mean(), **halves, seconds_per_word=way.seconds, **about)
+        prompts = [len(one.ids) for one in lm.tokens.encode([way.prompts.get(word, "") for word in kinds])]
+        seconds = {"seconds_per_word": way.seconds, "prompt_tokens": float(np.mean(prompts))}
+        results.add(way=way.title, mrr=found.mean(), **halves, **seconds, **with_interval(found - subwords), **about)
 
-    ways = untrained_ways(lm, masked, sentences)
     for way in ways:
         add(way, reciprocal(way, lm))
     clock = time.perf_counter()

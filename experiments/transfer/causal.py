@@ -24,6 +24,7 @@ from rarewords.teaching.transfer_check import held_out_sentences, scores_of_what
 from rarewords.tokens import Placement
 
 _WORDS_AT_ONCE, _SENTENCES = 10, 20
+_IN_THE_PROMPT = (1, 2, 4, 8, 12)  # sentences
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,13 @@ def untrained_ways(lm: LanguageModel, reader: LanguageModel, sentences: Mapping[
         Way("mean of the subwords", means),
         Way("embedding", ours, seconds=seconds),
         Way("subwords / embedding", ours, placement="append", seconds=seconds),
-        Way("sentences in the prompt", prompts={word: " ".join(own) + " " for word, own in sentences.items()}),
+        *(_in_the_prompt(sentences, many) for many in _IN_THE_PROMPT),
     ]
+
+
+def _in_the_prompt(sentences: Mapping[str, Sequence[str]], many: int) -> Way:
+    prompts = {word: " ".join(own[:many]) + " " for word, own in sentences.items()}
+    return Way(f"{many} in the prompt", prompts=prompts)
 
 
 def distilled(lm: LanguageModel, start: Way, rate: float, steps: int) -> Way:
