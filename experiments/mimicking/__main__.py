@@ -21,7 +21,7 @@ import numpy as np
 import torch
 import typer
 
-from experiments.mimicking import bertram
+from experiments.mimicking import bertram, neighbours
 from experiments.mimicking.jobs import Job, work_off
 from experiments.mimicking.study import FREQUENT, QUICK, Setting, Size, Study
 from rarewords import LanguageModel, __version__
@@ -47,6 +47,7 @@ FACTORIAL = (
     replace(TODAY, name="count-100-contexts-64-rate-0.02", changes={"min_count": FREQUENT, "learning_rate": 0.02}),
 )
 AM: dict[str, Any] = {"preset": "am"}
+PAPER_AM = Setting("paper-am", **AM)
 WITHOUT: dict[str, dict[str, Any]] = {
     "ota": {**AM, "ota": False},
     "form": {**AM, "changes": {"form": False}},
@@ -59,10 +60,11 @@ def main(
     sample: Annotated[Path, typer.Option(help="The folder that experiments.mimicking.sample wrote.")],
     out: Annotated[Path, typer.Option(help="The folder for results.")],
     model: str = DEFAULT_MODEL,
+    limit: Annotated[int | None, typer.Option(help="At most so many entries of dev and of test, as sampled.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A run of minutes that shows nothing.")] = False,
 ) -> None:
     """Do what no other process does."""
-    study = Study(LanguageModel.from_pretrained(model), sample, out, QUICK if quick else Size())
+    study = Study(LanguageModel.from_pretrained(model), sample, out, QUICK if quick else Size(entries=limit))
     cuda = study.lm.device.type == "cuda"
     device = torch.cuda.get_device_name() if cuda else platform.machine()
     about = {"version": __version__, "code": key_of("results"), "model": shown_name(study.lm.name)}
@@ -89,49 +91,49 @@ def jobs(study: Study) -> dict[str, Job]:
     def test(name: str, *placements: str) -> None:
         add(f"test-{name}", partial(_test, study, name, placements or ("replace",)), name)
 
+    def ablate(name: str, seed: int) -> None:
+        train(replace(PAPER, name=f"paper-without-{name}", **WITHOUT[name]), seed)
+
+    first, *others = study.size.seeds
     add("corpus", lambda: study.corpus)
     add("targets", study.make_targets)
     add("contexts", study.make_contexts, "corpus")
     for subset in ("dev", "test"):
         add(f"subwords-{subset}", partial(_subwords, study, subset))
-    first, *others = study.size.seeds
-    for setting in FACTORIAL:
-        train(setting, first)
-    train(Setting("paper-am", **AM), first)
-    train_best(BEST, first, {})
-    test(f"paper-{first}", "replace", "append")
-    test(f"best-{first}", "replace", "append")
-    for name, changes in WITHOUT.items():
-        train(replace(PAPER, name=f"paper-without-{name}", **changes), first)
-    add("bertram-contexts", partial(bertram.make_contexts, study), "corpus")
-    add(f"bertram-{first}", partial(bertram.train, study, first), *TEXT, "bertram-contexts")
-    test(f"bertram-{first}", "replace", "append")
-    for seed in others:
-        train(PAPER, seed)
-        train_best(BEST, seed, {})
+    for setting in (PAPER, PAPER_AM):
+        for seed in study.size.seeds:
+            train(setting, seed)
+    for seed in study.size.seeds:
         test(f"paper-{seed}", "replace", "append")
+        test(f"paper-am-{seed}", "replace", "append")
+    for name in WITHOUT:
+        ablate(name, first)
+    add("learner-0", partial(neighbours.learn, study), *TEXT)
+    test("learner-0", "replace", "append")
+    add("ota", partial(neighbours.approximate, study), *TEXT)
+    add("token-distillation", partial(neighbours.distill_tokens, study), *TEXT)
+    add("bertram-contexts", partial(bertram.make_contexts, study), "corpus")
+    for seed in study.size.seeds:
+        add(f"bertram-{seed}", partial(bertram.train, study, seed), *TEXT, "bertram-contexts")
+        test(f"bertram-{seed}", "replace", "append")
+    for setting in FACTORIAL[1:]:
+        train(setting, first)
+    for seed in study.size.seeds:
+        train_best(BEST, seed, {})
         test(f"best-{seed}", "replace", "append")
-    train_best("best-am", first, AM)
-    for name in ("paper-am", "best-am"):
-        test(f"{name}-{first}")
     for name in ("fast", "paper"):
         add(f"sample-{name}", partial(study.make_sample, name), *TEXT)
     for name in ("fast", "paper"):
         add(f"with-sample-{name}", partial(_train_on_sample, study, name), "sample-fast", "sample-paper", *TEXT)
     add("sample-distance", partial(_distances, study), "sample-fast", "sample-paper")
-    for name, changes in WITHOUT.items():
-        train_best(f"best-without-{name}", first, changes)
-    for seed in others:
-        add(f"bertram-{seed}", partial(bertram.train, study, seed), *TEXT, "bertram-contexts")
-        test(f"bertram-{seed}", "replace", "append")
-        train(Setting("paper-am", **AM), seed)
+    for seed in study.size.seeds:
         train_best("best-am", seed, AM)
-        for name in ("paper-am", "best-am"):
-            test(f"{name}-{seed}")
-    for seed in others:
+        test(f"best-am-{seed}")
         for name, changes in WITHOUT.items():
-            train(replace(PAPER, name=f"paper-without-{name}", **changes), seed)
             train_best(f"best-without-{name}", seed, changes)
+    for seed in others:
+        for name in WITHOUT:
+            ablate(name, seed)
     return made
 
 

@@ -11,6 +11,7 @@ The language model does not change, so its states are computed once for each sta
 of a word without contexts is its embedding.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -117,13 +118,16 @@ def train(study: Study, seed: int) -> None:
     losses["form"] = form.history[-1].loss
     stages["form"] = forms.subset(word for word in keywords.words if word in forms)
     losses["fused"] = fit(read(lm, learned, forms), "fused")
+    clock = time.perf_counter()
     made = _embeddings(model, read(lm, keywords, forms), keywords.words)
+    seconds = (time.perf_counter() - clock) / len(keywords.words)
     stages["fused"] = made.merge(stages["form"].subset(word for word in stages["form"].words if word not in made))
     stages["fused"].save(study.work / f"bertram-{seed}.safetensors")
     rows: list[dict[str, Any]] = []
     for name, found in stages.items():
         for placement in ("replace", "append") if name == "fused" else ("replace",):
             rows.append({"stage": name, "placement": placement, "dev": study.ranks("dev", found, placement)})
+    rows[-1]["seconds"] = seconds
     study.write(f"bertram-{seed}", {"name": "bertram", "seed": seed, "losses": losses, "rows": rows})
 
 

@@ -54,7 +54,8 @@ class Entries:
             found[group][band] = float(values[rows].mean())
         for band in BANDS:
             own = [found[relation][band] for relation in RELATIONS if band in found[relation]]
-            found[MACRO][band] = float(np.mean(own))
+            if own:
+                found[MACRO][band] = float(np.mean(own))
         return dict(found)
 
     def compared(self, values: np.ndarray, base: np.ndarray) -> dict[str, dict[str, Any]]:
@@ -79,7 +80,9 @@ def main(
     results = Results(None, "mimicking", model)
     dev, test = (Entries(Dataset(wnlampro.load().select(subset=name, limit=limit))) for name in ("dev", "test"))
     _add_dev(results, dev, out)
-    _add_test(results, test, out)
+    if (out / "subwords-test.json").is_file():
+        _add_test(results, test, out)
+        _add_sampled(results, test, out)
     for path in sorted(out.glob("sample-*.json")):
         results.add(part="approximation", **read_json(path))
     seconds = {path.stem: float(path.read_text("utf-8")) for path in sorted((out / "jobs").glob("*.done"))}
@@ -104,7 +107,7 @@ def _add_dev(results: Results, dev: Entries, out: Path) -> None:
         values = _mean(rows)
         # With the same seeds: a mean over more of them differs from more entries.
         same = [paper[kind, row["seed"]] for row in rows if (kind, row["seed"]) in paper]
-        numbers = [key for key in rows[0] if "," in key or key in ("context_share", "loss")]
+        numbers = [key for key in rows[0] if "," in key or key in ("context_share", "loss", "seconds")]
         means = {key: float(np.mean([row[key] for row in rows])) for key in numbers}
         about = {key: rows[0][key] for key in ("preset", "contexts", "ota", "changes", "ngrams", "losses", "is")}
         results.add(
@@ -122,17 +125,9 @@ def _add_dev(results: Results, dev: Entries, out: Path) -> None:
 
 
 def _add_test(results: Results, test: Entries, out: Path) -> None:
-    if not (out / "subwords-test.json").is_file():
-        return
     subwords = _reciprocal(read_json(out / "subwords-test.json")["test"])
     results.add(part="test", setting="subwords", mrr=test.means(subwords))
-    found: dict[tuple[str, str], list[np.ndarray]] = defaultdict(list)
-    for path in sorted(out.glob("test-*-[0-9].json")):
-        one = read_json(path)
-        name = one.pop("name").rpartition("-")[0]
-        for placement, ranks in one.items():
-            found[name, placement].append(_reciprocal(ranks))
-    for (name, placement), runs in found.items():
+    for (name, placement), runs in _test_runs(out).items():
         values = np.mean(runs, axis=0)
         results.add(
             part="test",
@@ -143,6 +138,36 @@ def _add_test(results: Results, test: Entries, out: Path) -> None:
             by_seed=[test.means(run)["all"][BANDS[0]] for run in runs],
             against_subwords=test.compared(values, subwords),
         )
+
+
+def _add_sampled(results: Results, test: Entries, out: Path) -> None:
+    """Every setting on the entries of the keywords that the costlier ways were measured on."""
+    sampled = [read_json(path) for path in sorted(out.glob("sampled-*.json"))]
+    if not sampled:
+        return
+    chosen = np.array([entry.word.text in sampled[0]["words"] for entry in test.entries])
+    part = Entries(Dataset(tuple(entry for entry, yes in zip(test.entries, chosen, strict=True) if yes)))
+    subwords = _reciprocal(read_json(out / "subwords-test.json")["test"])[chosen]
+    results.add(part="sampled", setting="subwords", placement="", entries=len(part.entries), mrr=part.means(subwords))
+    cost = {row["setting"]: row["seconds"] for row in results.rows if row.get("seconds")}
+    found = {key: np.mean(runs, axis=0)[chosen] for key, runs in _test_runs(out).items()}
+    found |= {(one["name"], "replace"): _reciprocal(one["replace"]) for one in sampled}
+    cost |= {one["name"]: one["seconds"] for one in sampled}
+    for (name, placement), values in found.items():
+        about = {"seconds": cost.get(name), "mrr": part.means(values)}
+        about["against_subwords"] = part.compared(values, subwords)
+        results.add(part="sampled", setting=name, placement=placement, **about)
+
+
+def _test_runs(out: Path) -> dict[tuple[str, str], list[np.ndarray]]:
+    """The reciprocal ranks of test, a run for each seed, by setting and placement."""
+    found: dict[tuple[str, str], list[np.ndarray]] = defaultdict(list)
+    for path in sorted(out.glob("test-*-[0-9].json")):
+        one = read_json(path)
+        name = one.pop("name").rpartition("-")[0]
+        for placement, ranks in one.items():
+            found[name, placement].append(_reciprocal(ranks))
+    return found
 
 
 def _mean(rows: Sequence[dict[str, Any]]) -> np.ndarray:
@@ -174,6 +199,16 @@ def _tables(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     groups = [*RELATIONS, "all", NOUNS]
     table = [[row["setting"], row["placement"], *(_times(row, own[0], group) for group in groups)] for row in own[1:]]
     yield markdown_table(["setting", "placement", *map(_title, groups)], table, left=2)
+    own = [row for row in rows if row["part"] == "sampled"]
+    if own:
+        about = f"MRR of the {own[0]['entries']:,} entries of test whose keywords are in a sample of several subwords"
+        yield f"## The same keywords by every way\n\n{about}; milliseconds per word.\n"
+        table = []
+        for row in own:
+            cells = [figure(row["mrr"].get(group, {}).get(band, np.nan)) for group, band in bands]
+            seconds = f"{1000 * row['seconds']:.2g}" if row.get("seconds") else ""
+            table.append([row["setting"], row["placement"], *cells, _verdict(row, "against_subwords"), seconds])
+        yield markdown_table(["setting", "placement", *titles, "better / worse", "ms"], table, left=2)
     yield "## Cosine of embedding and target\n\nMean over words that the training saw, and that it did not see.\n"
     kinds = [key for row in dev for key in row if key.startswith(("seen", "kept apart"))]
     kinds = list(dict.fromkeys(kinds))

@@ -1,9 +1,10 @@
 """``python -m experiments.mimicking.sample``: the part of a corpus that attentive mimicking needs, as plain text.
 
-The words are all keywords of WNLaMPro, the words of one subword that occur often enough to learn from, and of the
-words of several subwords all that occur at least 100 times and a sample of the others. The text has every sentence
-with one of their first contexts; the words that neither model nor training knows are written alike, because nothing
-is read from them. ``counts.tsv`` has the counts of the whole corpus, by which words are chosen and weighed.
+The words are the keywords of WNLaMPro, the words of one subword that occur often enough to learn from, and a sample of
+those of several subwords, of frequent and rarer ones. The text has every sentence with one of the first contexts of a
+keyword or a word of several subwords; words of one subword stand in many of them. The words that neither model nor
+training knows are written alike, because nothing is read from them. ``counts.tsv`` has the counts of the whole corpus,
+by which words are chosen and weighed.
 """
 
 from collections.abc import Iterable
@@ -61,7 +62,10 @@ def main(
     out: Annotated[Path, typer.Option(help="The folder of the sample.")],
     model: str = DEFAULT_MODEL,
     min_count: Annotated[int, typer.Option(help="Of a word to learn from.")] = 7,
-    several: Annotated[int, typer.Option(help="Rarer words of several subwords to sample.")] = 40_000,
+    most: Annotated[
+        int, typer.Option(help="Words of several subwords to sample: so many frequent and so many rarer ones.")
+    ] = 40_000,
+    limit: Annotated[int | None, typer.Option(help="At most so many entries of dev and of test.")] = None,
     contexts: Annotated[int, typer.Option(help="Contexts of a word that the text has at least.")] = 64,
     seed: int = 0,
 ) -> None:
@@ -69,16 +73,18 @@ def main(
     lm, opened = LanguageModel.from_pretrained(model, device="cpu"), Corpus.open(corpus)
     words, counts = opened.counts(min_count)
     parts = np.array([len(ids) for ids in lm.tokens.subwords_of(words)])
-    rare = np.flatnonzero((parts > 1) & (counts < _FREQUENT))
-    rare = np.random.default_rng(seed).permutation(rare)[:several]
-    chosen = np.sort(np.concatenate([np.flatnonzero((parts == 1) | (counts >= _FREQUENT)), rare]))
-    learned = [words[place] for place in chosen]
+    several, frequent = parts > 1, counts >= _FREQUENT
+    rng = np.random.default_rng(seed)
+    kinds = [rng.permutation(np.flatnonzero(several & rows))[:most] for rows in (~frequent, frequent)]
+    chosen = np.sort(np.concatenate([np.flatnonzero(~several), *kinds]))
     in_text = np.zeros(len(words), np.int64)
     in_text[chosen] = 1
-    wanted = list(dict.fromkeys([*learned, *(entry.word.text for entry in wnlampro.load())]))
+    entries = (entry for subset in ("dev", "test") for entry in wnlampro.load().select(subset=subset, limit=limit))
+    learned = [words[place] for kind in kinds for place in kind.tolist()]
+    wanted = list(dict.fromkeys([*learned, *(entry.word.text for entry in entries)]))
     limits = {True: contexts // 3, False: contexts}  # frequent words also stand in sentences of others
-    frequent = [opened.count(word) >= _FREQUENT for word in wanted]
-    groups = {kind: [word for word, yes in zip(wanted, frequent, strict=True) if yes == kind] for kind in limits}
+    often = [opened.count(word) >= _FREQUENT for word in wanted]
+    groups = {kind: [word for word, yes in zip(wanted, often, strict=True) if yes == kind] for kind in limits}
     rows = np.unique(np.concatenate([opened.references(groups[kind], limits[kind])[1] for kind in limits]))
     marks = [*lm.whole_words, *lm.tokens.marks_and_numbers]
     known = np.unique(word_hashes([*wanted, *marks]))

@@ -1,7 +1,8 @@
 """What the trainings share: model, text, targets, the words kept apart, and what is measured of an embedding."""
 
 import pickle
-from collections.abc import Iterable
+import time
+from collections.abc import Container, Iterable
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -66,9 +67,10 @@ class Size:
     steps: tuple[int, int] = (100, 4000)
     sample: int = 1500
     contexts: tuple[int, int] = (16, 32)  # that BERTRAM reads, of a word to learn from and of a keyword
+    keywords: tuple[int, int] = (200, 800)  # of dev and of test, for what takes long
 
 
-QUICK = Size((1, 2), (0, 1), 60, 10, 12, (4, 4), 10, (2, 3))
+QUICK = Size((1, 2), (0, 1), 60, 10, 12, (4, 4), 10, (2, 3), (2, 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +138,20 @@ class Study:
         return _distinct(entry.word.text for name in ("dev", "test") for entry in self.dataset(name))
 
     @cached_property
+    def sampled(self) -> dict[str, list[str]]:
+        """Some keywords of several subwords with contexts, of dev and of test."""
+        found: dict[str, list[str]] = {"dev": [], "test": []}
+        for (subset, chosen), limit in zip(found.items(), self.size.keywords, strict=True):
+            words = _distinct(entry.word.text for entry in self.dataset(subset))
+            usable = [
+                word
+                for word, ids in zip(words, self.lm.tokens.subwords_of(words), strict=True)
+                if len(ids) > 1 and word.isalpha() and self.corpus.count(word) and word not in found["dev"]
+            ]
+            chosen += [usable[place] for place in np.random.default_rng(0).permutation(len(usable))[:limit].tolist()]
+        return found
+
+    @cached_property
     def compared(self) -> list[str]:
         """The words whose embeddings are compared with their targets."""
         return _distinct(word for group in (self.kept_apart, self.shown) for own in group.values() for word in own)
@@ -197,9 +213,12 @@ class Study:
         def after_epoch(report: EpochReport, mimic: AttentiveMimicking) -> None:
             if report.epoch not in self.size.epochs:
                 return
-            learned = mimic.learn_words([*self.keywords, *self.compared], corpus, prepared=prepared)
+            words, clock = [*self.keywords, *self.compared], time.perf_counter()
+            learned = mimic.learn_words(words, corpus, prepared=prepared)
+            seconds = (time.perf_counter() - clock) / len(words)
             made.append(learned.embeddings)
-            rows.append({"epochs": report.epoch, "length": None, **asdict(report), **self.cosines(learned.embeddings)})
+            about = {"epochs": report.epoch, "length": None, "seconds": seconds, **asdict(report)}
+            rows.append({**about, **self.cosines(learned.embeddings)})
             if report.epoch == last:
                 learned.embeddings.subset(word for word in self.keywords if word in learned.embeddings).save(
                     self.work / f"{setting.name}-{seed}.safetensors"
@@ -235,13 +254,23 @@ class Study:
                 found[f"{name}, {kind}"] = float(((a * b).sum(1) / np.maximum(norms, 1e-12)).mean())
         return found
 
-    def ranks(self, subset: str, embeddings: WordEmbeddings | None, placement: str = "replace") -> list[int]:
-        """The rank of the best target of each entry, 0 for none within 100."""
+    def ranks(
+        self,
+        subset: str,
+        embeddings: WordEmbeddings | None,
+        placement: str = "replace",
+        words: Container[str] | None = None,
+    ) -> list[int]:
+        """The rank of the best target of each entry, 0 for none within 100.
+
+        :param words: ask the entries of these keywords only.
+        """
         method = "subwords" if embeddings is None else "embeddings"
         settings = EvalSettings(method=method, placement=placement)  # type: ignore[arg-type]
-        ranks: list[int] = wnlampro.evaluate(
-            self.lm, self.dataset(subset), settings, embeddings=embeddings
-        ).rank.tolist()
+        dataset = self.dataset(subset)
+        if words is not None:
+            dataset = Dataset(tuple(entry for entry in dataset if entry.word.text in words))
+        ranks: list[int] = wnlampro.evaluate(self.lm, dataset, settings, embeddings=embeddings).rank.tolist()
         return ranks
 
     def write(self, name: str, value: Any) -> None:

@@ -14,7 +14,7 @@ from rarewords.ota.contexts import Frame
 from rarewords.ota.objective import Batch
 from rarewords.ota.solver import Approximator
 
-AROUND = 16  # tokens of a sentence on either side of the word
+AROUND = 16  # tokens of a text on either side of the word
 
 
 def distill(
@@ -23,10 +23,11 @@ def distill(
     texts: Sequence[str],
     settings: OtaSettings,
     start: torch.Tensor | None = None,
+    around: int = AROUND,
 ) -> torch.Tensor:
     """Embeddings of words of the same number of subwords, each compared in its own text. *Shape:* (words, dim)"""
     approximator = Approximator(lm, settings)
-    approximator.objective.frame = SentenceFrame.around_words(lm, texts, subwords)
+    approximator.objective.frame = SentenceFrame.around_words(lm, texts, subwords, around)
     batch = Batch(torch.tensor(subwords, device=lm.device), torch.arange(len(subwords), device=lm.device))
     return approximator.solve(batch, start=start)
 
@@ -42,7 +43,9 @@ class SentenceFrame(Frame):
     windows: Sequence[torch.Tensor]
 
     @classmethod
-    def around_words(cls, lm: LanguageModel, texts: Sequence[str], subwords: Sequence[Sequence[int]]) -> Self:
+    def around_words(
+        cls, lm: LanguageModel, texts: Sequence[str], subwords: Sequence[Sequence[int]], around: int = AROUND
+    ) -> Self:
         """Windows around each word in its own text.
 
         A text goes on from its end to its start, so that all windows have the same length.
@@ -53,7 +56,7 @@ class SentenceFrame(Frame):
         for text, word in zip(texts, subwords, strict=True):
             ids = lm.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
             found = [
-                [*start, *_circle(ids, at - AROUND), *_circle(ids, at + len(word)), *end]
+                [*start, *_circle(ids, at - around, around), *_circle(ids, at + len(word), around), *end]
                 for at in range(len(ids))
                 if ids[at : at + len(word)] == list(word)
             ]
@@ -61,9 +64,9 @@ class SentenceFrame(Frame):
                 name = lm.tokenizer.decode(list(word)).strip()
                 raise InputError(f"no sentence contains {name!r}; give some that do", code="word-not-found")
             windows.append(torch.tensor(found, device=lm.device))
-        places = len(start) + 2 * AROUND + len(end)
+        places = len(start) + 2 * around + len(end)
         blank = torch.zeros(places, dtype=torch.long, device=lm.device)
-        return cls(blank, len(start) + AROUND, blank, blank[:0], windows)
+        return cls(blank, len(start) + around, blank, blank[:0], windows)
 
     def sequences(self, subwords: torch.Tensor, keys: torch.Tensor, context: int) -> torch.Tensor:
         """Token ids of each word in occurrence number ``context``, the first again after the last."""
@@ -72,5 +75,5 @@ class SentenceFrame(Frame):
         return torch.cat([around[:, : self.left], subwords, around[:, self.left :]], dim=1)
 
 
-def _circle(ids: Sequence[int], first: int) -> list[int]:
-    return [ids[place % len(ids)] for place in range(first, first + AROUND)]
+def _circle(ids: Sequence[int], first: int, places: int) -> list[int]:
+    return [ids[place % len(ids)] for place in range(first, first + places)]

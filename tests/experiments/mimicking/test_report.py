@@ -28,6 +28,10 @@ def test_a_setting_is_compared_with_the_papers_of_the_same_seeds(tmp_path):
     trained("paper", 0, 2)
     trained("paper", 1, 1)
     trained("other", 0, 4)
+    asked = list(wnlampro.load().select(subset="test", limit=40))
+    write("test-paper-0", name="paper-0", replace=[2] * 40)
+    words = [entry.word.text for entry in asked[:5]]
+    write("sampled-ota", name="ota", words=words, seconds=0.25, replace=[4] * 5)
     main(tmp_path, to=tmp_path, limit=40)
     found = json.loads((tmp_path / "gte-mlm.json").read_text("utf-8"))
     rows = {row["setting"]: row for row in found["rows"] if row["part"] == "dev"}
@@ -38,4 +42,9 @@ def test_a_setting_is_compared_with_the_papers_of_the_same_seeds(tmp_path):
     assert against["change"] == pytest.approx(-0.25)  # not from the mean of both seeds
     assert (against["better"], against["worse"]) == (0, sum(rare))
     assert rows["other"]["against_subwords"]["all"]["better"] == sum(rare)
+    sampled = {row["setting"]: row for row in found["rows"] if row["part"] == "sampled"}
+    assert sampled["subwords"]["entries"] == 5
+    assert {value for bands in sampled["paper"]["mrr"].values() for value in bands.values()} == {0.5}
+    assert {value for bands in sampled["ota"]["mrr"].values() for value in bands.values()} == {0.25}
+    assert sampled["ota"]["seconds"] == 0.25
     assert "| other" in (tmp_path / "gte-mlm.md").read_text("utf-8")
