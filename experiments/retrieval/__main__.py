@@ -83,21 +83,23 @@ def table(part: Annotated[str, typer.Option(help="dev or test.")] = "test") -> N
 
 @app.command()
 def compare(part: Annotated[str, typer.Option(help="dev or test.")] = "dev") -> None:
-    """The mean change over the collections, for each encoder, way and kind of query.
+    """The mean change over the collections, for each encoder, way and kind of query, as compare-PART.json.
 
     Each collection weighs the same; the interval takes the errors of the collections as independent.
     """
-    shown = Results(None, "", None)
+    shown = Results(RESULTS / f"compare-{part}.json", "retrieval compare", None, part=part)
     for model in sorted({path.stem.split(f"-{part}-")[1] for path in RESULTS.glob(f"*-{part}-*.json")}):
         files = [_read(path) for path in sorted(RESULTS.glob(f"*-{part}-{model}.json"))]
         for row in (row for row in files[0] if "change" in row):
             key = "way", "queries", "against"
             same = [one for rows in files for one in rows if all(one[name] == row[name] for name in key)]
-            change = np.mean([one["change"] for one in same])
+            after, change = (np.mean([one[name] for one in same]) for name in ("ndcg", "change"))
             widths = np.array([one["interval"][1] - one["interval"][0] for one in same]) / 2
             around = float(np.sqrt((widths**2).sum()) / len(same))
-            interval = [change - around, change + around]
-            shown.add(encoder=model, **{name: row[name] for name in key}, change=change, interval=interval)
+            about = {"encoder": model, "collections": len(same), **{name: row[name] for name in key}}
+            changes = {"before": after - change, "after": after, "change": change}
+            number = sum(one["number"] for one in same)
+            shown.add(**about, number=number, **changes, interval=[change - around, change + around])
     shown.show()
 
 
