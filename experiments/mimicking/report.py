@@ -126,7 +126,7 @@ def _add_dev(results: Results, dev: Entries, out: Path) -> None:
 
 def _add_test(results: Results, test: Entries, out: Path) -> None:
     subwords = _reciprocal(read_json(out / "subwords-test.json")["test"])
-    results.add(part="test", setting="subwords", mrr=test.means(subwords))
+    results.add(part="test", setting="subwords", entries=len(test.entries), mrr=test.means(subwords))
     for (name, placement), runs in _test_runs(out).items():
         values = np.mean(runs, axis=0)
         results.add(
