@@ -19,13 +19,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, Timeout
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from rarewords._internal.files import (
     parent_of,
     read_json,
+    remove_held,
     require_folder,
     whole_file,
     whole_folder,
@@ -134,7 +135,7 @@ def workspace(out: Path) -> Iterator[Cache]:
     what an earlier run made.
     """
     folder = _work_folder(out)
-    with _locked(folder, out):
+    with _locked(folder, out) as lock:
         earlier, kept = _holds(folder, "**/*"), "**/*"
         try:
             yield Cache(folder)
@@ -147,7 +148,7 @@ def workspace(out: Path) -> Iterator[Cache]:
             if kept and _holds(folder, kept):
                 message(f"Finished work is kept in {folder}; the same command resumes from there")
             else:
-                shutil.rmtree(folder, ignore_errors=True)
+                remove_held(folder, lock)
 
 
 @contextmanager
@@ -162,7 +163,7 @@ def open_cache(folder: str | Path | None) -> Iterator[Cache]:
 
 
 @contextmanager
-def _locked(folder: Path, wanted: Path) -> Iterator[None]:
+def _locked(folder: Path, wanted: Path) -> Iterator[BaseFileLock]:
     """Keep other processes out of a work folder, for the sake of what it is needed for."""
     with parent_of(folder):
         with writing(wanted):
@@ -174,7 +175,7 @@ def _locked(folder: Path, wanted: Path) -> Iterator[None]:
             problem = f"another process is writing {wanted}; wait for it or choose another folder"
             raise InputError(problem, code="busy") from None
         try:
-            yield
+            yield lock
         finally:
             lock.release()
 
@@ -185,8 +186,10 @@ def require_free(out: Path) -> None:
     work = _work_folder(out)
     if out.is_dir() and any(out.iterdir()) and work.is_dir():
         # A run killed after its last step leaves a work folder that nobody needs. A running one needs it.
-        with suppress(Timeout), FileLock(work / _LOCK).acquire(timeout=0):
-            shutil.rmtree(work, ignore_errors=True)
+        with suppress(Timeout):
+            lock = FileLock(work / _LOCK)
+            lock.acquire(timeout=0)
+            remove_held(work, lock)
     require_folder(out, empty=True)
 
 

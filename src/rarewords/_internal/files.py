@@ -1,7 +1,6 @@
 """Writing files and folders so that they appear whole or not at all."""
 
 import errno
-import fcntl
 import glob
 import gzip
 import hashlib
@@ -17,10 +16,12 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO
 
+from filelock import BaseFileLock, FileLock
 from safetensors import SafetensorError
 
 from rarewords.errors import InputError
 
+_SECONDS_FOR_A_LOCK = 5  # only who clears up a new folder holds it, and for a moment
 _NO_SPACE = "no space left on the disk; free some space or choose another place"
 
 
@@ -46,11 +47,15 @@ def whole_folder(target: str | Path) -> Iterator[Path]:
     """
     target = Path(target)
     require_folder(target, empty=True)
-    with _folder_beside(target) as folder:
+    with _folder_beside(target) as place:
+        folder = place / target.name
+        folder.mkdir()
         yield folder
         with writing(target):
-            for path in (folder, *folder.rglob("*")):
+            for path in folder.rglob("*"):
                 _readable_by_umask(path)
+            if target.is_dir():  # it is empty; Windows does not replace it
+                target.rmdir()
             folder.replace(target)
 
 
@@ -188,7 +193,7 @@ def _folder_beside(target: Path) -> Iterator[Path]:
     with parent_of(target):
         with writing(target):
             _clear_up(target)
-            folder, held = _new_folder(target)
+            folder, lock = _new_folder(target)
         try:
             yield folder
         except Exception as error:
@@ -196,8 +201,7 @@ def _folder_beside(target: Path) -> Iterator[Path]:
                 raise InputError(f"{target}: {_NO_SPACE}", code="disk-full") from error
             raise
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
-            os.close(held)
+            remove_held(folder, lock)
 
 
 @contextmanager
@@ -215,29 +219,37 @@ def parent_of(target: Path) -> Iterator[None]:
         raise
 
 
-def _new_folder(target: Path) -> tuple[Path, int]:
-    """A new folder beside a target, and a file descriptor that shows, until it is closed, that it is in use."""
+def remove_held(folder: Path, lock: BaseFileLock) -> None:
+    """Remove a folder, the lock in it, which this process holds, last: Windows keeps a file that is open."""
+    shutil.rmtree(folder, ignore_errors=True)
+    lock.release()
+    with suppress(OSError):  # it is gone, or another process works in it
+        folder.rmdir()
+
+
+def _new_folder(target: Path) -> tuple[Path, BaseFileLock]:
+    """A new folder beside a target, and the lock that shows, until it is released, that it is in use."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.absolute().parent))
-        with suppress(FileNotFoundError):  # another process may just have cleared it up
-            held = os.open(folder, os.O_RDONLY)
-            with suppress(OSError):  # not every file system has locks
-                fcntl.flock(held, fcntl.LOCK_EX)
-            if folder.exists():
-                return folder, held
-            os.close(held)
+        lock = _lock_in(folder, target)
+        with suppress(OSError):  # not every file system has locks
+            lock.acquire(timeout=_SECONDS_FOR_A_LOCK)
+        if folder.exists():
+            return folder, lock
+        lock.release()  # another process has just cleared it up
 
 
 def _clear_up(target: Path) -> None:
     """Remove the half-written file or folder that a killed run has left."""
     for left in target.absolute().parent.glob(f".{glob.escape(target.name)}.????????.part"):
         with suppress(OSError):  # of a running process, or gone
-            held = os.open(left, os.O_RDONLY)
-            try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(left, ignore_errors=True)
-            finally:
-                os.close(held)
+            lock = _lock_in(left, target)
+            lock.acquire(timeout=0)
+            remove_held(left, lock)
+
+
+def _lock_in(folder: Path, target: Path) -> BaseFileLock:
+    return FileLock(folder / f"{target.name}.lock")
 
 
 def _disk_full(error: Exception) -> bool:
