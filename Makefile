@@ -36,7 +36,7 @@ test-lowest:
 # Damaged files of every kind, drawn at random; the suite tries a few, always the same.
 EXAMPLES ?= 10000
 fuzz: $(SETUP)
-	RAREWORDS_FUZZ=$(EXAMPLES) $(BIN)/python -m pytest -q --timeout 0 tests/fuzz
+	RAREWORDS_FUZZ=$(EXAMPLES) RAREWORDS_FUZZ_OUT=build/fuzz.json $(BIN)/python -m pytest -q --timeout 0 tests/fuzz
 
 lint: $(SETUP)
 	$(BIN)/ruff format --check .

@@ -8,16 +8,19 @@ import stat
 import sys
 import tempfile
 import time
+import traceback
 import warnings
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
 
 from hypothesis import HealthCheck, Phase, settings
+from hypothesis.errors import HypothesisException
 
 from rarewords.cli.app import main
 from tests.architectures import real_text, small_model
 from tests.cli.run import rarewords
+from tests.fuzz.tally import FindingError, tally
 
 # `make fuzz` sets this: the number of inputs of all tests together, then drawn at random.
 EXAMPLES = int(os.environ.get("RAREWORDS_FUZZ", "0"))
@@ -26,16 +29,37 @@ _TEXT = "\n".join(real_text()[:60_000].splitlines()[:-1]) + "\n" + "A ripe kumqu
 
 
 def examples(share):
-    """How many inputs a test tries: its share, in percent, of all."""
-    return settings(
+    """How many inputs a test tries: its share, in percent, of all. ``make fuzz`` goes on after a finding."""
+    chosen = settings(
         max_examples=max(1, round((EXAMPLES or _IN_THE_SUITE) * share / 100)),
         derandomize=not EXAMPLES,
         database=None,
         deadline=None,
         suppress_health_check=list(HealthCheck),
-        phases=[Phase.generate, Phase.shrink] if EXAMPLES else [Phase.generate],
+        phases=[Phase.generate],
         print_blob=True,
     )
+
+    def counted(test):
+        kind = test.__name__.removeprefix("test_").replace("_", " ")
+        test.hypothesis.inner_test = tally.counting(kind, test.hypothesis.inner_test, go_on=EXAMPLES > 0)
+        return chosen(test)
+
+    return counted
+
+
+@contextmanager
+def place_in(folder):
+    """A new folder for one input; ``make fuzz`` keeps it if something was found."""
+    place, keep = Path(tempfile.mkdtemp(dir=folder)), False
+    try:
+        yield place
+    except Exception as error:
+        keep = EXAMPLES > 0 and not isinstance(error, HypothesisException)
+        raise
+    finally:
+        if not keep:
+            shutil.rmtree(place)
 
 
 class Bench:
@@ -64,14 +88,9 @@ class Bench:
     def __getitem__(self, name):
         return self.folder / name
 
-    @contextmanager
     def place(self):
-        """A new folder for one example."""
-        folder = Path(tempfile.mkdtemp(dir=self.folder))
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder)
+        """A new folder for one input."""
+        return place_in(self.folder)
 
     def replaced(self, folder, name, file, content):
         """A copy of a folder of the bench in which a file has other content, or is missing if it is None."""
@@ -108,29 +127,36 @@ def survives(folder, *arguments):
     half-written file, or take long or much memory.
     """
     before, most, began = _state(folder), peak_memory(), time.perf_counter()
+    beside = {*folder.parent.iterdir(), *folder.parents[1].iterdir()}
     temporary = folder.with_name(folder.name + ".tmp")
     temporary.mkdir()
     try:
         with patch.object(tempfile, "tempdir", str(temporary)):
             code, said = _run(["rarewords", "-q", *map(str, arguments)])
-        assert not list(temporary.iterdir()), f"temporary files are left after {said}"
+        forgotten = list(temporary.iterdir())
     finally:
         shutil.rmtree(temporary)
-    assert time.perf_counter() - began < _SECONDS, f"{arguments} took too long: {said}"
-    grown = peak_memory() - most
-    assert grown < _GROWTH, f"peak memory rose by {grown / 2**20:,.0f} MiB for {arguments}: {said}"
-    after = _state(folder)
+    seconds, grown, after = time.perf_counter() - began, peak_memory() - most, _state(folder)
+    tally.command(arguments, code, seconds, folder)
+
+    def require(held, sort, problem):
+        if not held:
+            raise FindingError(sort, f"{problem} after {[*map(str, arguments)]}: {said}")
+
+    require(code in (0, 2), "traceback", f"exit code {code}")
     changed = [path for path in before if after.get(path) != before[path]]
-    assert not changed, f"changed: {changed} after {said}"
-    lines = [line for line in said.splitlines() if line.strip()]
-    assert code in (0, 2), f"exit code {code}: {said}"
-    left = sorted(str(path.relative_to(folder)) for path in after.keys() - before.keys())
+    changed += {*folder.parent.iterdir(), *folder.parents[1].iterdir()} ^ beside
+    require(not changed, "outside", f"changed {changed}")
+    left = [
+        path for path in after.keys() - before.keys() if code == 2 or path.name.endswith((".work", ".part", ".old"))
+    ]
+    require(not (left or forgotten), "left", f"left behind {left or forgotten}")
+    require(seconds < _SECONDS, "slow", f"{seconds:.0f} s")
+    require(grown < _GROWTH, "memory", f"peak memory rose by {grown / 2**20:,.0f} MiB")
     if code == 2:
-        assert len(lines) == 1, said
-        assert lines[0].startswith("rarewords: "), said
-        assert len(lines[0]) > 20, said
-        assert not left, f"left behind: {left} after {said}"
-    assert not [name for name in left if name.endswith((".work", ".part", ".old"))], left
+        lines = [line for line in said.splitlines() if line.strip()]
+        good = len(lines) == 1 and lines[0].startswith("rarewords: ") and len(lines[0]) > 20
+        require(good, "other", "not one line")
     return code, said
 
 
@@ -154,6 +180,8 @@ def _run(argv):
             main()
     except SystemExit as stop:
         return stop.code or 0, err.getvalue()
+    except Exception:
+        return 1, traceback.format_exc()
     finally:
         sys.argv = before
-    raise AssertionError("the command did not end with an exit code")
+    return None, "the command did not end with an exit code"

@@ -325,10 +325,9 @@ def test_random_bytes_and_words_that_are_prefixes_of_each_other_take_seconds(ben
         (folder / "text.txt").write_text("".join(lines) * 3)
         began = time.process_time()
         made = ("--out", folder / "made")
-        for name, code in (("bytes.txt", 2), ("no-nulls.txt", 2), ("text.txt", 0)):
-            assert survives(folder, "scan", folder / name, "--phrases", *model, *chosen)[0] == code
-            if code:
-                assert survives(folder, "teach", folder / name, *made, *model, *chosen)[0] == code
+        for name in ("bytes.txt", "no-nulls.txt", "text.txt"):
+            assert survives(folder, "scan", folder / name, "--phrases", *model, *chosen)[0] == 2
+            assert survives(folder, "teach", folder / name, *made, *model, *chosen)[0] == 2
         given = ("teach", folder / "text.txt", "--words", folder / "words.txt", *made, *model)
         assert survives(folder, *given, "--set", "keep_all=true")[0] == 0
         assert time.process_time() - began < 60

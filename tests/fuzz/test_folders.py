@@ -4,9 +4,7 @@ The suite tries a few, always the same; ``make fuzz`` tries thousands, drawn at 
 """
 
 import shutil
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +15,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from rarewords import WordEmbeddings
 from rarewords.model_folder import transformer_folder
-from tests.fuzz.bench import examples, survives
+from tests.fuzz.bench import examples, place_in, survives
 from tests.fuzz.folders import VICTIM, changes, make_folders
 
 _PLAIN = "Two plums and a lime grow here."
@@ -50,15 +48,12 @@ class Place:
     @contextmanager
     def damaged(self, name, found):
         """A folder with a damaged copy of a model and a good model beside it."""
-        place = Path(tempfile.mkdtemp(dir=self.folder))
-        try:
+        with place_in(self.folder) as place:
             shutil.copytree(self.models["masked"], place / VICTIM)
             shutil.copytree(self.models[name], place / "model")
             for change in found:
                 change.apply(place / "model")
             yield place
-        finally:
-            shutil.rmtree(place)
 
 
 @pytest.fixture(scope="module")
