@@ -50,7 +50,7 @@ def approximate(study: Study) -> None:
 
 
 def distill_tokens(study: Study) -> None:
-    """Token distillation: last-layer states in snippets of the text, from the mean of the subwords on.
+    """Token distillation: last-layer states in snippets of the text, on both sides of the word.
 
     The learning rate is the one with the highest mean reciprocal rank on keywords of dev.
     """

@@ -137,7 +137,7 @@ def searched(
 def causal(
     model: ModelOption,
     reader: ReaderOption = DEFAULT_MODEL,
-    peers: Annotated[bool, typer.Option(help="Also a trained row and token distillation.")] = False,
+    peers: Annotated[bool, typer.Option(help="Also a trained row and approximation in the sentences.")] = False,
     steps: Annotated[int, typer.Option(help="Of the peers.")] = 100,
     words: int = 30,
     out: OutOption = None,

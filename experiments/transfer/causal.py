@@ -68,7 +68,7 @@ def _in_the_prompt(sentences: Mapping[str, Sequence[str]], many: int) -> Way:
 
 
 def distilled(lm: LanguageModel, start: Way, rate: float, steps: int) -> Way:
-    """Hidden states behind the word as with its subwords, in the word's own sentences."""
+    """Hidden states of all layers behind the word as with its subwords, in the word's own sentences."""
     words, settings, clock = list(start.embeddings), OtaSettings(steps=steps, rate=rate), time.perf_counter()
     sentences, subwords = invented_sentences(), lm.tokens.subwords_of(words)
     found: dict[str, np.ndarray] = {}

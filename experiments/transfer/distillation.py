@@ -1,6 +1,7 @@
-"""Token distillation on a causal LM: one-token approximation in a word's own sentences.
+"""One-token approximation in a word's own sentences: one embedding leaves the hidden states as with the subwords.
 
-One embedding is searched that leaves the hidden states behind the word as they are with its subwords.
+It is token distillation if only the last layer counts, with Adam and from the mean of the subwords on. In a causal LM
+only the states behind the word differ.
 """
 
 from collections.abc import Sequence

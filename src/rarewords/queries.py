@@ -18,7 +18,7 @@ class Query:
 
     :param pattern: text with one ``_`` and at most one ``<W>``, such as ``"a <W> is a kind of _ ."``
     :param embedding: stands for the keyword; without it the model reads the subwords. *Shape:* (dim,)
-    :param placement: with ``append`` show both, ``kumquat / <embedding>``, instead of the embedding alone.
+    :param placement: ``append`` shows ``kumquat / <embedding>``, BERTRAM's slash variant, not the embedding alone.
     """
 
     pattern: str

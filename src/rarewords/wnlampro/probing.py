@@ -53,7 +53,7 @@ class EvalSettings:
         each keyword that has a given embedding.
     :param subset: ``dev``, ``test`` or ``all``.
     :param limit: ask at most N entries, evenly spread.
-    :param placement: show subwords and embedding, ``kumquat / <embedding>``, instead of the embedding alone.
+    :param placement: ``append`` shows ``kumquat / <embedding>``, BERTRAM's slash variant, not the embedding alone.
     :param depth: the number of answers to rank; the metrics use the first 100.
     """
 
