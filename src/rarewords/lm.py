@@ -102,9 +102,7 @@ class LanguageModel(Network):
     def require(self, kind: Kind) -> None:
         """Refuse a model of another kind."""
         if self.kind != kind:
-            raise InputError(
-                f"{self.name} is {KIND_TITLES[self.kind]}; this needs {KIND_TITLES[kind]}", code="model-kind"
-            )
+            raise InputError(f"{self.name} is {KIND_TITLES[self.kind]}, not {KIND_TITLES[kind]}", code="model-kind")
 
     @property
     def lower_case(self) -> bool:
@@ -219,9 +217,7 @@ def _unpickled(precision: str, fingerprint: str, name: str, *about: Any) -> Lang
     torch.set_float32_matmul_precision(precision)
     lm = _loaded(name, *about)
     if lm.fingerprint != fingerprint:
-        raise InputError(
-            f"{name} was changed in memory, where other processes cannot see it; save it first", code="model"
-        )
+        raise InputError(f"{name} was changed in memory, unseen by other processes; save it first", code="model")
     return lm
 
 

@@ -73,16 +73,12 @@ def check_folder(folder: Path) -> None:
         values = _read_object(config)
         kinds = values.get("architectures") or []
         if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
-            raise InputError(
-                f"{config}: architectures cannot be {kinds!r:.40}; use the original file", code="model-folder"
-            )
+            raise InputError(f"{config}: architectures cannot be {kinds!r:.40}; use the original", code="model-folder")
         for name, most in _MOST.items():
             value = values.get(name, 1)
             unset = value is None and not name.startswith("rarewords")
             if not unset and (type(value) is not int or not 1 <= value <= most):
-                raise InputError(
-                    f"{config}: {name} cannot be {value!r:.40}; use the original file", code="model-folder"
-                )
+                raise InputError(f"{config}: {name} cannot be {value!r:.40}; use the original", code="model-folder")
     read_report(folder)
 
 
@@ -94,11 +90,8 @@ def check_size(folder: Path, outline: Any) -> None:
     described = sum(one.numel() for one in (*outline.parameters(), *outline.buffers()))
     stored = sum(path.stat().st_size for path in folder.iterdir() if path.suffix in (".safetensors", ".bin"))
     if described // 2 > stored + _UNKNOWN_SIZE:  # half a byte is the least that a weight takes
-        raise InputError(
-            f"{folder}: config.json describes {described:,} weights, which the files do not hold; "
-            "use the original file",
-            code="model-folder",
-        )
+        problem = f"config.json describes {described:,} weights, which the files do not hold"
+        raise InputError(f"{folder}: {problem}; use the original", code="model-folder")
 
 
 def check_loaded(name: str | Path, model: Any, tokenizer: Any) -> None:
@@ -108,19 +101,14 @@ def check_loaded(name: str | Path, model: Any, tokenizer: Any) -> None:
     for key, weight in model.named_parameters():
         ends = torch.aminmax(weight.detach()) if weight.numel() and weight.itemsize > 1 else ()
         if not all(end.isfinite() for end in ends):
-            raise InputError(
-                f"{name}: {key} holds values that are no numbers; download the model again", code="damaged"
-            )
+            raise InputError(f"{name}: {key} holds values that are no numbers; download it again", code="damaged")
     # Special tokens may lack an embedding: no text is read as one.
     special = {token for token, one in tokenizer.added_tokens_decoder.items() if one.special}
     last = max({*tokenizer.get_vocab().values()} - special, default=0)
     rows = len(model.get_input_embeddings().weight)
     if last >= rows:
-        raise InputError(
-            f"{name}: the tokenizer has a token {last}, but the model has {rows} embeddings; "
-            "restore the tokenizer's files",
-            code="model",
-        )
+        problem = f"the tokenizer has a token {last}, but the model has {rows} embeddings"
+        raise InputError(f"{name}: {problem}; restore the tokenizer's files", code="model")
     text = tokenizer.encode("a", add_special_tokens=False)
     if text and model.dtype != torch.float16:  # which may overflow in a model that is well
         with torch.no_grad():
@@ -156,13 +144,9 @@ def modules(folder: str | Path) -> list[Module]:
     for one in found:
         path, kind = one.get("path", ""), one.get("type", "")
         if not isinstance(path, str) or not isinstance(kind, str):
-            raise InputError(
-                f"{file} is damaged: path and type of a module must be text; download it again", code="damaged"
-            )
+            raise InputError(f"{file} is damaged: path and type must be text; download it again", code="damaged")
         if "\0" in path or Path(path).is_absolute() or not _is_inside(Path(folder) / path, Path(folder)):
-            raise InputError(
-                f"{file}: the path {path!r} leaves the model folder; do not use this model", code="model-folder"
-            )
+            raise InputError(f"{file}: the path {path!r} leaves the folder; do not use it", code="model-folder")
         result.append(Module(Path(folder) / path, kind))
     return result
 
@@ -200,9 +184,7 @@ def _check_shards(index: Path) -> None:
     shards = _read_object(index).get("weight_map")
     names = shards.values() if isinstance(shards, dict) else [None]
     if not all(isinstance(name, str) and Path(name).name == name for name in names):
-        raise InputError(
-            f"{index}: its weights are not in files of this folder; do not use this model", code="model-folder"
-        )
+        raise InputError(f"{index}: its weights are not in this folder; do not use it", code="model-folder")
 
 
 def _entries(folder: Path, *, nested: bool) -> Iterator[Path]:

@@ -74,9 +74,7 @@ def load_pretrained(name: str | Path = DEFAULT_MODEL) -> tuple[Any, Any]:
         model.pooler, missing = None, []  # random weights would be saved
     if missing:
         problem = f"lacks weights of {KIND_TITLES[kind]} ({missing[0]} and {len(missing) - 1} more)"
-        raise InputError(
-            f"{name} {problem}; if it was saved without its head, use the original model", code="model-kind"
-        )
+        raise InputError(f"{name} {problem}; if it lost its head, use the original model", code="model-kind")
     return model, tokenizer
 
 

@@ -141,11 +141,8 @@ def affected(model: str | Path, texts: Iterable[tuple[K, str]]) -> Iterator[tupl
     if not has_rules(tokenizer):
         missing |= ruled_words(tokenizer)
     if missing:
-        raise InputError(
-            f"the tokenizer of {model} does not match its {REPORT}: {min(missing)!r} is no token; "
-            "restore tokenizer.json and tokenizer_config.json, or teach the model again",
-            code="word",
-        )
+        problem = f"the tokenizer of {model} does not match its {REPORT}: {min(missing)!r} is no token"
+        raise InputError(f"{problem}; restore its files, or teach the model again", code="word")
     if not found:
         return
     added = added_words(tokenizer, min(ids[0] for ids in found.values()))  # their forms, and what came later

@@ -22,11 +22,8 @@ def taught_tokens(model: Any, tokenizer: Any) -> dict[str, list[int]]:
         or bool(ruled) != has_rules(tokenizer)
         or max((ids[-1] for ids in added_words(tokenizer, first).values()), default=0) >= size
     ):
-        raise InputError(
-            f"config.json says that the taught words start at token {first!r:.40} after {rows!r:.40} rows, "
-            "but the tokenizer or the weights say otherwise; teach the original model again",
-            code="word",
-        )
+        problem = f"config.json says that the taught words start at token {first!r:.40} after {rows!r:.40} rows"
+        raise InputError(f"{problem}, but the tokenizer or the weights do not; teach it again", code="word")
     return added_words(tokenizer, first)
 
 

@@ -31,9 +31,7 @@ class KnownWords:
     def of(cls, lm: LanguageModel) -> Self:
         """The whole words of a model's vocabulary."""
         if not lm.whole_words:
-            raise InputError(
-                f"{lm.name} has no whole words in its vocabulary, so it cannot read contexts", code="tokenizer"
-            )
+            raise InputError(f"{lm.name} has no whole words in its vocabulary to read contexts by", code="tokenizer")
         ids = torch.tensor(sorted(lm.whole_words.values()), device=lm.device)
         embeddings = lm.embeddings[ids].float()
         mean = embeddings.mean(0)

@@ -211,7 +211,7 @@ class WordLearner:
         """
         if corpus.settings.lower_case != lm.lower_case:
             raise InputError(
-                "the corpus and the model differ in lower-casing; build the corpus with --model", code="lower-case"
+                "the corpus and the model differ in lower-casing; build it for the model", code="lower-case"
             )
         usable = usable_words(lm, corpus, min_count, leave_out)
         if len(usable) < _FEWEST_WORDS:

@@ -69,9 +69,7 @@ def contexts_of_sentences(tokens: Tokens, sentences: Sequence[tuple[str, str]], 
         text = clean(sentence)
         found = find_word(word, text, lower_case=tokens.lower_case)
         if found is None:
-            raise InputError(
-                f"the sentence {sentence[:60]!r} does not contain the word {word!r}", code="word-not-found"
-            )
+            raise InputError(f"the sentence {sentence[:60]!r} does not contain {word!r}", code="word-not-found")
         spans.append(Context(text, *found))
     words, counts = [word for word, _ in sentences], np.ones(len(spans), np.int64)
     return MaskedContexts.of(words, _encode(tokens, spans, length), counts)

@@ -32,9 +32,7 @@ def context_similarity(lm: LanguageModel, words: Sequence[tuple[str, Sequence[st
     """
     for word, sentences in words:
         if not sentences:
-            raise InputError(
-                f"{word!r} has no sentence to compare it by; give sentences that contain it", code="word-not-found"
-            )
+            raise InputError(f"{word!r} has no sentence; give sentences that contain it", code="word-not-found")
     pairs = [(word, sentence) for word, sentences in words for sentence in sentences]
     masked = contexts_of_sentences(lm.tokens, pairs)
     found = profiles(states(lm, masked), np.array([len(sentences) for _, sentences in words]))

@@ -78,7 +78,7 @@ class AttentiveMimicking:
         check_made_for(lm, targets)
         if corpus.settings.lower_case != lm.lower_case:
             raise InputError(
-                "the corpus and the model differ in lower-casing; build the corpus with --model", code="lower-case"
+                "the corpus and the model differ in lower-casing; build it for the model", code="lower-case"
             )
         known = ContextEmbeddings.of(lm, targets, punctuation=settings.punctuation)
         frequent, counts = corpus.counts(settings.min_count)
@@ -243,6 +243,4 @@ def check_made_for(lm: LanguageModel, embeddings: WordEmbeddings | None) -> None
         return
     embeddings.require_dim(lm.dim)
     if embeddings.settings.get("fingerprint", lm.fingerprint) != lm.fingerprint:
-        raise InputError(
-            f"the targets were made for another model, not {lm.name}; use rarewords ota", code="model-mismatch"
-        )
+        raise InputError(f"the targets are of another model, not of {lm.name}; make them again", code="model-mismatch")
