@@ -12,14 +12,12 @@ import numpy as np
 
 from experiments.mimicking.study import Study
 from experiments.paper.experiment import tf32
-from experiments.transfer.distillation import distill
-from rarewords import OtaSettings, WordEmbeddings, WordLearner, one_token_approximation
+from experiments.transfer.distillation import RATES, distill, last_layer
+from rarewords import WordEmbeddings, WordLearner, one_token_approximation
 from rarewords.learner.learner import MOST_WORDS
 from rarewords.ota.approximate import batches
 
-RATES = (1e-3, 3e-3, 1e-2)  # of Adam, for token distillation
 STEPS = 100  # each in another snippet of the word, from the first again after the last
-AROUND = 24  # tokens of a snippet on either side of the word
 SNIPPETS = 32  # of a word, at most
 _WORDS_AT_ONCE = 256
 
@@ -64,7 +62,6 @@ def distill_tokens(study: Study) -> None:
 
 def _distilled(study: Study, words: Sequence[str], rate: float) -> WordEmbeddings:
     lm = study.lm
-    settings = OtaSettings(layers=(lm.layers,), balanced=False, newton=False, steps=STEPS, rate=rate)
     sentences: dict[int, list[str]] = {row: [] for row in range(len(words))}
     for owners, found in study.corpus.context_texts(words, SNIPPETS):
         for owner, context in zip(owners.tolist(), found, strict=True):
@@ -74,7 +71,7 @@ def _distilled(study: Study, words: Sequence[str], rate: float) -> WordEmbedding
         for part in (rows[at : at + _WORDS_AT_ONCE] for at in range(0, len(rows), _WORDS_AT_ONCE)):
             texts = [" ".join(sentences[row]) for row in part]
             with tf32():
-                made = distill(lm, [subwords[row] for row in part], texts, settings, around=AROUND)
+                made = distill(lm, [subwords[row] for row in part], texts, last_layer(lm, rate, STEPS))
             matrix[part] = made.cpu().numpy()
     return WordEmbeddings(words, matrix)
 

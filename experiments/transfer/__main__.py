@@ -32,6 +32,7 @@ from experiments.transfer.causal import (
     trained,
     untrained_ways,
 )
+from experiments.transfer.distillation import RATES
 from rarewords import Corpus, LanguageModel, TeachResult, TeachSettings, affected, teach
 from rarewords.models import DEFAULT_MODEL
 from rarewords.teaching.words import count_words, missing_words, without_clutter
@@ -39,8 +40,7 @@ from rarewords.tokens import Placement
 
 RESULTS = Path(__file__).parent / "results"
 _COMPARED = 2000  # words among which the right kind is looked for
-# In units of the embeddings' mean distance from their mean: Adam's rates, and lengths of a step.
-_RATES, _LENGTHS = (0.001, 0.005, 0.02), (0.02, 0.1, 0.3)
+_RATES = (0.001, 0.005, 0.02)  # of Adam, in units of the embeddings' mean distance from their mean
 _PATIENT = 10_000  # documents
 
 app = typer.Typer(add_completion=False, help=__doc__)
@@ -137,7 +137,7 @@ def searched(
 def causal(
     model: ModelOption,
     reader: ReaderOption = DEFAULT_MODEL,
-    peers: Annotated[bool, typer.Option(help="Also a trained row and approximation in the sentences.")] = False,
+    peers: Annotated[bool, typer.Option(help="Also a trained row and token distillation.")] = False,
     steps: Annotated[int, typer.Option(help="Of the peers.")] = 100,
     words: int = 30,
     out: OutOption = None,
@@ -172,7 +172,7 @@ def causal(
     way = Way("taught", seconds=(time.perf_counter() - clock) / len(kinds))
     add(way, reciprocal(way, done.language_model), taught=len(done.taught))
     for start in [way for way in ways if way.title in ("mean of the subwords", "embedding")] if peers else ():
-        for make, rates in ((trained, _RATES), (distilled, _LENGTHS)):
+        for make, rates in ((trained, _RATES), (distilled, RATES)):
             tried = [make(lm, start, rate, steps) for rate in rates]
             found = [reciprocal(way, lm) for way in tried]
             best = int(np.argmax([one[::2].mean() for one in found]))

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from experiments.common import invented_sentences, ranks_of
-from experiments.transfer.distillation import distill
-from rarewords import LanguageModel, OtaSettings, TeachResult
+from experiments.transfer.distillation import distill, last_layer
+from rarewords import LanguageModel, TeachResult
 from rarewords.corpus.corpus import Context
 from rarewords.injection.taught import taught_tokens
 from rarewords.injection.vocabulary import appended_tokens
@@ -68,15 +68,15 @@ def _in_the_prompt(sentences: Mapping[str, Sequence[str]], many: int) -> Way:
 
 
 def distilled(lm: LanguageModel, start: Way, rate: float, steps: int) -> Way:
-    """Hidden states of all layers behind the word as with its subwords, in the word's own sentences."""
-    words, settings, clock = list(start.embeddings), OtaSettings(steps=steps, rate=rate), time.perf_counter()
+    """Token distillation: last-layer states behind the word as with its subwords, in the word's own sentences."""
+    words, clock = list(start.embeddings), time.perf_counter()
     sentences, subwords = invented_sentences(), lm.tokens.subwords_of(words)
     found: dict[str, np.ndarray] = {}
     for rows in batches(lm, subwords):
         own = [words[row] for row in rows]
         begin = torch.from_numpy(np.stack([start.embeddings[word] for word in own])).to(lm.device)
         texts = [" ".join(sentences[word]) for word in own]
-        made = distill(lm, [subwords[row] for row in rows], texts, settings, begin)
+        made = distill(lm, [subwords[row] for row in rows], texts, last_layer(lm, rate, steps), begin)
         found |= dict(zip(own, made.cpu().numpy(), strict=True))
     seconds = start.seconds + (time.perf_counter() - clock) / len(words)
     return Way(f"distilled from {start.title}", found, seconds=seconds)

@@ -1,7 +1,7 @@
 """One-token approximation in a word's own sentences: one embedding leaves the hidden states as with the subwords.
 
-It is token distillation if only the last layer counts, with Adam and from the mean of the subwords on. In a causal LM
-only the states behind the word differ.
+With :func:`last_layer` and from the mean of the subwords on it is token distillation. In a causal LM only the states
+behind the word differ.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,13 @@ from rarewords.ota.contexts import Frame
 from rarewords.ota.objective import Batch
 from rarewords.ota.solver import Approximator
 
-AROUND = 16  # tokens of a text on either side of the word
+AROUND = 24  # tokens of a text on either side of the word
+RATES = (1e-3, 3e-3, 1e-2)  # of Adam, to choose from
+
+
+def last_layer(lm: LanguageModel, rate: float, steps: int) -> OtaSettings:
+    """The settings of token distillation."""
+    return OtaSettings(layers=(lm.layers,), balanced=False, newton=False, steps=steps, rate=rate)
 
 
 def distill(
@@ -24,11 +30,10 @@ def distill(
     texts: Sequence[str],
     settings: OtaSettings,
     start: torch.Tensor | None = None,
-    around: int = AROUND,
 ) -> torch.Tensor:
     """Embeddings of words of the same number of subwords, each compared in its own text. *Shape:* (words, dim)"""
     approximator = Approximator(lm, settings)
-    approximator.objective.frame = SentenceFrame.around_words(lm, texts, subwords, around)
+    approximator.objective.frame = SentenceFrame.around_words(lm, texts, subwords)
     batch = Batch(torch.tensor(subwords, device=lm.device), torch.arange(len(subwords), device=lm.device))
     return approximator.solve(batch, start=start)
 
@@ -44,9 +49,7 @@ class SentenceFrame(Frame):
     windows: Sequence[torch.Tensor]
 
     @classmethod
-    def around_words(
-        cls, lm: LanguageModel, texts: Sequence[str], subwords: Sequence[Sequence[int]], around: int = AROUND
-    ) -> Self:
+    def around_words(cls, lm: LanguageModel, texts: Sequence[str], subwords: Sequence[Sequence[int]]) -> Self:
         """Windows around each word in its own text.
 
         A text goes on from its end to its start, so that all windows have the same length.
@@ -57,7 +60,7 @@ class SentenceFrame(Frame):
         for text, word in zip(texts, subwords, strict=True):
             ids = lm.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
             found = [
-                [*start, *_circle(ids, at - around, around), *_circle(ids, at + len(word), around), *end]
+                [*start, *_circle(ids, at - AROUND), *_circle(ids, at + len(word)), *end]
                 for at in range(len(ids))
                 if ids[at : at + len(word)] == list(word)
             ]
@@ -65,9 +68,9 @@ class SentenceFrame(Frame):
                 name = lm.tokenizer.decode(list(word)).strip()
                 raise InputError(f"no sentence contains {name!r}; give some that do", code="word-not-found")
             windows.append(torch.tensor(found, device=lm.device))
-        places = len(start) + 2 * around + len(end)
+        places = len(start) + 2 * AROUND + len(end)
         blank = torch.zeros(places, dtype=torch.long, device=lm.device)
-        return cls(blank, len(start) + around, blank, blank[:0], windows)
+        return cls(blank, len(start) + AROUND, blank, blank[:0], windows)
 
     def sequences(self, subwords: torch.Tensor, keys: torch.Tensor, context: int) -> torch.Tensor:
         """Token ids of each word in occurrence number ``context``, the first again after the last."""
@@ -76,5 +79,5 @@ class SentenceFrame(Frame):
         return torch.cat([around[:, : self.left], subwords, around[:, self.left :]], dim=1)
 
 
-def _circle(ids: Sequence[int], first: int, places: int) -> list[int]:
-    return [ids[place % len(ids)] for place in range(first, first + places)]
+def _circle(ids: Sequence[int], first: int) -> list[int]:
+    return [ids[place % len(ids)] for place in range(first, first + AROUND)]
