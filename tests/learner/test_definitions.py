@@ -91,6 +91,7 @@ def test_a_definition_that_contains_the_term_is_a_sentence():
         ("a shelf projecting from a wall", "shelf"),
         ("a small sailing boat", "boat"),
         ("of or in the", None),
+        ("0", None),
     ],
 )
 def test_the_head_of_a_definition_is_the_kind_of_thing(lm, definition, expected):

@@ -17,6 +17,7 @@ The numbers and frames were chosen on WordNet's definitions of WNLaMPro's dev ke
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -125,7 +126,7 @@ def head(lm: LanguageModel, text: str) -> str | None:
     ``"any of various small freshwater fishes of Europe" -> "fishes"``
     """
     phrase, parts = list[str](), re.findall(r"[^\W\d_]+|[^\w\s]", fold(text) if lm.lower_case else text)
-    for part, following in zip(parts, [*parts[1:], "."], strict=True):
+    for part, following in pairwise([*parts, "."]):
         # "a shelf projecting from a wall" ends with the shelf, "a sailing boat" does not end with sailing.
         ends = part.endswith(("ed", "ing")) and not _has_content(following)
         if _has_content(part) and not (phrase and ends):
