@@ -4,6 +4,7 @@ A sample of keywords of several subwords is asked with each of them; the learner
 Seconds are per word, beside whatever else the machine does, without what is fitted or trained before.
 """
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -82,4 +83,5 @@ def _ask(study: Study, name: str, make: Callable[[Sequence[str]], WordEmbeddings
     embeddings = make(words)
     seconds = (time.perf_counter() - clock) / len(words)
     ranks = study.ranks("test", embeddings, words=words)
-    study.write(f"sampled-{name}", {"name": name, "words": words, "seconds": seconds, **about, "replace": ranks})
+    file = re.sub(r"\W+", "-", f"sampled-{name}")
+    study.write(file, {"name": name, "words": words, "seconds": seconds, **about, "replace": ranks})

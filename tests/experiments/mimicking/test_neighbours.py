@@ -36,7 +36,7 @@ def test_token_distillation_takes_the_rate_that_is_best_on_dev(lm, sample, tmp_p
     monkeypatch.setattr(neighbours, "STEPS", 2)
     monkeypatch.setattr(neighbours, "RATES", (1e-3, 1.0))
     neighbours.distill_tokens(study)
-    found = read_json(tmp_path / "sampled-token distillation.json")
+    found = read_json(tmp_path / "sampled-token-distillation.json")
     best = max(found["dev"], key=found["dev"].get)
     assert found["rate"] == float(best)
     assert 0 < len(found["words"]) == len(set(found["words"])) <= 3
