@@ -22,7 +22,7 @@ def learner(lm):
 
 
 def answers(lm, word, embedding=None):
-    return lm.fill([Query("a <W> is a kind of _.", word, embedding)], top_k=5).words(0)
+    return lm.fill([Query("a <W> is a kind of _.", word, embedding, "append")], top_k=5).words(0)
 
 
 def test_one_definition_is_enough(lm, learner):
@@ -71,6 +71,13 @@ def test_the_words_of_a_definition_count_by_how_well_they_fit(lm, learner):
         ("(in the Caribbean) a large meal", ["a large meal"]),
         ("1. A musician. 2. A fan of jam sessions.", ["a musician", "a fan of jam sessions"]),
         ("DNA of a virus", ["DNA of a virus"]),
+        ("noun, an area of an office", ["an area of an office"]),
+        ("in topping, n.1: “a hangman.”", ["a hangman"]),
+        ("adj. and n., sense A.2: “figurative. Extremely large.”", ["extremely large"]),
+        ("v., Phrasal verbs 1: “transitive. U.S. slang. To fail.”", ["to fail"]),
+        ("(aka. past-life disorder): Severe trauma", ["severe trauma"]),
+        ("in football, an undeniable claim", ["in football, an undeniable claim"]),
+        ("n.: “”", ["n.: “”"]),
         ("  ", []),
     ],
 )  # fmt: skip
@@ -90,6 +97,9 @@ def test_a_definition_that_contains_the_term_is_a_sentence():
         ("any of various small breeds of dog of Europe", "dog"),
         ("a shelf projecting from a wall", "shelf"),
         ("a small sailing boat", "boat"),
+        ("a notebook containing descriptions of plays", "notebook"),
+        ("the act of driving an automobile", "driving"),
+        ("tropical fishes of the coast", "fish"),
         ("of or in the", None),
         ("0", None),
     ],

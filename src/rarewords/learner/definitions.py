@@ -5,18 +5,22 @@ A definition is read like a sentence, in two frames in which the model sees the 
     a small orange fruit is called a kumquat.       "kumquat" means a small orange fruit.
 
 The mask follows behind the word and a slash, as in :mod:`.expected`: the expected embedding says what the
-model makes of the definition. Its own words count as well. Each known content word *t* of the definition has
-an embedding, and the more it agrees with the embedding *v* of the word, the more it counts. Early words count
-more, and the *head* counts once more, because a definition starts with the kind of thing that it defines::
+model makes of the definition. Two more frames ask for the kind of thing, and count as much::
 
-    content = 0.8 sum over t of softmax(10 cos(e(t), v) - 0.1 place(t)) e(t) + 0.5 e(head)
+    a kumquat is a kind of [MASK]: a small orange fruit.        a small orange fruit is a kind of [MASK].
+
+The definition's own words count as well. Each known content word *t* has an embedding, and the more it agrees with
+the embedding *v* of the word, the more it counts. Early words count more, and the *head* counts most, because a
+definition starts with the kind of thing that it defines::
+
+    content = 0.4 sum over t of softmax(10 cos(e(t), v) - 0.1 place(t)) e(t) + 0.8 e(head)
 
 The numbers and frames were chosen on WordNet's definitions of WNLaMPro's dev keywords and on the new terms of
 2022 (``experiments/glossary``).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -24,7 +28,7 @@ import torch
 from torch import Tensor
 
 from rarewords.corpus.characters import fold
-from rarewords.learner.english import FUNCTION_WORDS
+from rarewords.learner.english import ENGLISH, FUNCTION_WORDS
 from rarewords.learner.evidence import Evidence
 from rarewords.learner.expected import pool, read
 from rarewords.learner.known_words import KnownWords
@@ -32,19 +36,24 @@ from rarewords.learner.masked import contexts_of_sentences, find_word
 from rarewords.lm import LanguageModel
 
 WEIGHT = 16.0  # a definition counts as much as this many sentences
-_CONTENT, _HEAD = 0.8, 0.5  # the weights of a definition's own words beside what the model expects
+_CONTENT, _HEAD = 0.4, 0.8  # the weights of a definition's own words beside what the model expects
 _SHARPNESS, _DECAY = 10.0, 0.1
 _FRAMES = {
     "noun": ("{d} is called {a} {w}.", '"{w}" means {d}.'),
     "verb": ("{d} is called to {w}.", '"to {w}" means {d}.'),
     "other": ("{d} is called {w}.", '"{w}" means {d}.'),
 }
-# Before "of" these say nothing about the kind: "a kind of fish".
-_EMPTY_HEADS = {"breed", "class", "form", "genus", "group", "kind", "member", "part", "piece", "sort", "species"}
-_EMPTY_HEADS |= {"style", "type", "variety", "breeds", "forms", "kinds", "pieces", "sorts", "types", "varieties"}
+_KINDS = ("{a} {w} is a kind of {m}: {d}.", "{d} is a kind of {m}.")
 _ARTICLE = re.compile(r"(?:an?|any|one|the|someone|something|some)\b", re.IGNORECASE)
-# A dictionary's marks before the text: "n.:", "1.", "(Botany)", "in anorak, n.:".
-_MARKS = re.compile(r"^(?:(?:\d+[.)]|\([^()]*\)|(?:in [\w-]+, )?(?:n|v|adj|adv|noun|verb)\.?:)\s*)+", re.IGNORECASE)
+# A dictionary's marks before the text: "n.: “", "1.", "(Botany)", "noun,", "in anorak, n.1:", "adj. and n., sense 2:";
+# its labels: "transitive. ", "U.S. slang. ".
+_PART = r"(?:n|v|adj|adv|int|noun|verb|adjective|adverb)\b\.?\d*"
+_MARKS = re.compile(
+    rf"^(?:(?:\d+[.)]|\([^()]*\):?|(?:in [^:“]+, )?{_PART}(?:(?:, (?:and )?| and ){_PART})*"
+    r"(?:,? (?:sense|additions|compounds|phrasal)[^:“]*)?[:,]|[“\"])\s*"
+    r"|(?:[\w.]+ ){0,3}?(?:(?:in)?transitive|figurative|colloquial|slang|obsolete|rare|regional)\. )+",
+    re.IGNORECASE,
+)
 _SENSES = re.compile(r"(?<=[.;])\s*\d+[.)]\s+")
 _QUOTES = "\"'“”‘’ \t"
 _LONGEST = 400  # characters; the rest of a definition adds detail that one embedding cannot hold
@@ -61,8 +70,7 @@ def sentences_of(word: str, definition: str) -> list[str]:
     texts = []
     for sense in senses(definition):
         kind = "verb" if sense.lower().startswith("to ") else "noun" if _ARTICLE.match(sense) else "other"
-        article = "an" if word[:1].lower() in tuple("aeiou") else "a"
-        texts += [frame.format(w=word, d=sense, a=article) for frame in _FRAMES[kind]]
+        texts += [frame.format(w=word, d=sense, a=_article(word)) for frame in _FRAMES[kind]]
     return texts
 
 
@@ -70,20 +78,33 @@ def senses(definition: str) -> list[str]:
     """The senses of a definition without a dictionary's marks: ``"1. A player. 2. A fan." -> two``."""
     found = []
     for sense in _SENSES.split(definition):
-        text = _MARKS.sub("", " ".join(sense.split()).strip(_QUOTES)).strip(_QUOTES).rstrip(".;:,")[:_LONGEST]
+        text = _MARKS.sub("", " ".join(sense.split())).strip(_QUOTES).rstrip(".;:,")[:_LONGEST]
         first = text.split(" ")[0]
         if text:
             # A capital at the start is the sentence's, not the word's, unless there are more: DNA, McCoy.
             found.append(text[0].lower() + text[1:] if first[1:].islower() or len(first) == 1 else text)
-    return found
+    return found or [definition] * bool(definition.strip())
 
 
 def read_definitions(lm: LanguageModel, known: KnownWords, tasks: Sequence[Evidence], length: int) -> Tensor:
     """The expected embedding by each word's definitions, by default the mean. *Shape:* (words, dim)"""
-    own = [[text for one in task.definitions for text in sentences_of(task.word, one)] for task in tasks]
-    pairs = [(task.word, text) for task, texts in zip(tasks, own, strict=True) for text in texts]
-    readings = read(lm, known, contexts_of_sentences(lm.tokens, pairs, length=length), "shown")
-    return pool(readings, np.array([len(texts) for texts in own], np.int64), known.mean)
+    mask = lm.tokens.mask_token
+
+    def pooled(texts: Sequence[Sequence[tuple[str, str]]], reading: str) -> Tensor:
+        contexts = contexts_of_sentences(lm.tokens, [pair for own in texts for pair in own], length=length)
+        return pool(read(lm, known, contexts, reading), np.array([len(own) for own in texts], np.int64), known.mean)
+
+    shown = [[(task.word, text) for one in task.definitions for text in sentences_of(task.word, one)] for task in tasks]
+    kinds = [
+        [
+            (mask, frame.format(a=_article(task.word), w=task.word, d=sense, m=mask))
+            for one in task.definitions
+            for sense in senses(one)
+            for frame in _KINDS
+        ]
+        for task in tasks
+    ]
+    return (pooled(shown, "shown") + pooled(kinds, "masked")) / 2
 
 
 def content(lm: LanguageModel, known: KnownWords, tasks: Sequence[Evidence], embeddings: Tensor) -> Tensor:
@@ -123,19 +144,31 @@ def content_words(lm: LanguageModel, text: str) -> list[str]:
 def head(lm: LanguageModel, text: str) -> str | None:
     """The kind of thing that a definition names: the last content word of its first noun phrase.
 
-    ``"any of various small freshwater fishes of Europe" -> "fishes"``
+    ``"any of various small freshwater fishes of Europe" -> "fish"``
     """
     phrase, parts = list[str](), re.findall(r"[^\W\d_]+|[^\w\s]", fold(text) if lm.lower_case else text)
     for part, following in pairwise([*parts, "."]):
         # "a shelf projecting from a wall" ends with the shelf, "a sailing boat" does not end with sailing.
-        ends = part.endswith(("ed", "ing")) and not _has_content(following)
+        ends = part in ENGLISH["participle"] or (part.endswith(("ed", "ing")) and not _has_content(following))
         if _has_content(part) and not (phrase and ends):
             phrase.append(part)
-        elif phrase and part == "of" and phrase[-1] in _EMPTY_HEADS:
+        elif phrase and part == "of" and phrase[-1] in ENGLISH["empty_head"]:
             phrase = []
         elif phrase and part != "-":
             break
-    return next((word for word in reversed(phrase) if word in lm.whole_words), None)
+    last = next((word for word in reversed(phrase) if word in lm.whole_words), None)
+    return last and next((one for one in _singulars(last) if one in lm.whole_words), last)
+
+
+def _singulars(word: str) -> Iterator[str]:
+    """What a word may be the plural of: ``"fishes" -> "fish", "fishe"``."""
+    for ending, singular in (("ies", "y"), ("es", ""), ("s", "")):
+        if len(word) > 4 and word.endswith(ending) and not word.endswith("ss"):
+            yield word.removesuffix(ending) + singular
+
+
+def _article(word: str) -> str:
+    return "an" if word[:1].lower() in tuple("aeiou") else "a"
 
 
 def _has_content(word: str) -> bool:
