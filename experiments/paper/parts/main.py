@@ -70,6 +70,13 @@ class MainPart(Part):
         without_embedding = sum(word not in by_seed[experiment.settings.seed] for word in experiment.keywords())
         return cls(experiment.settings.epochs[-1], *compared, by_threshold, without_embedding)
 
+    @property
+    def misspelt(self) -> float:
+        """The share of misspellings among the rare entries."""
+        cells = [self.embeddings.cell(relation, "rare") for relation in ("corruption", "all")]
+        misspelt, every = (cell.entries if cell else 0 for cell in cells)
+        return misspelt / max(every, 1)
+
     def markdown(self, _: Path) -> Sequence[str]:
         header = ["relation", "never", *(f"< {count}" for count in THRESHOLDS[1:-1]), "always"]
         rows = []

@@ -70,3 +70,11 @@ def test_misspellings_do_not_hide_the_other_relations():
     at = [line[1].strip() for line in lines].index("without misspellings") + 1
     assert lines[at][3].strip() == "0.333"  # (0.25 + 0.25 + 0.5) / 3
     assert lines[at + 2][3].strip() == "0.583"  # (1 + 0.25 + 0.5) / 3
+
+
+def test_the_share_of_misspellings_is_that_of_the_rare_entries_asked():
+    relations = ["hypernym", "corruption", "hypernym", "hypernym"]
+    made = [result([1, 2, 3, 4], label, relations, [0, 5, 9, 10]) for label in ("subwords", "AM", "mixed")]
+    part = _part(made[0], [made[1]], [made[2]])
+    assert part.misspelt == 1 / 3
+    assert "33% of the rare entries here" in "".join(part.markdown(None))
