@@ -202,7 +202,8 @@ def _tables(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     own = [row for row in rows if row["part"] == "sampled"]
     if own:
         about = f"MRR of the {own[0]['entries']:,} entries of test whose keywords are in a sample of several subwords"
-        yield f"## The same keywords by every way\n\n{about}; milliseconds per word.\n"
+        yield f"## The same keywords by every way\n\n{about}.\n"
+        yield "Milliseconds per word, beside other processes; AM and BERTRAM had read their contexts before.\n"
         table = []
         for row in own:
             cells = [figure(row["mrr"].get(group, {}).get(band, np.nan)) for group, band in bands]
