@@ -11,6 +11,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -68,8 +69,8 @@ def _median(runs: Sequence[Run]) -> Run:
 
 def apart(work: Callable[..., R], *arguments: Any) -> tuple[R, Run]:
     """:func:`timed` in a process of its own, whose imports do not count, with its peak memory."""
-    with _SPAWN.Pool(1) as pool:
-        return pool.apply(_measured, (work, arguments))
+    with ProcessPoolExecutor(1, _SPAWN) as pool:  # unlike Pool's, its processes may start others
+        return pool.submit(_measured, work, arguments).result()
 
 
 def _measured(work: Callable[..., R], arguments: tuple[Any, ...]) -> tuple[R, Run]:

@@ -244,6 +244,7 @@ def gained(lines: list[Line], chosen: np.ndarray) -> dict[str, Any]:
         "number": len(lines),
         "mrr_before": before.mean(),
         "mrr_after": (before + change * chosen).mean(),
+        **with_interval(change * chosen),
         "mrr_all_taught": after.mean(),
         "taught": chosen.mean(),
         "taught_of_wrong": chosen[wrong].mean(),
