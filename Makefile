@@ -33,10 +33,12 @@ test-lowest:
 	.venv-lowest/bin/pip install --quiet --disable-pip-version-check -c constraints-lowest.txt -e '.[dev]'
 	.venv-lowest/bin/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --max-worker-restart 4
 
-# Damaged files of every kind, drawn at random; the suite tries a few, always the same.
+# Damaged files of every kind, drawn at random; the suite tries a few, always the same. What was found goes into
+# FOUND; of each finding the input stays, and the line that is printed has the command.
 EXAMPLES ?= 10000
+FOUND ?= benchmarks/results/fuzz.json
 fuzz: $(SETUP)
-	RAREWORDS_FUZZ=$(EXAMPLES) RAREWORDS_FUZZ_OUT=build/fuzz.json $(BIN)/python -m pytest -q --timeout 0 tests/fuzz
+	RAREWORDS_FUZZ=$(EXAMPLES) RAREWORDS_FUZZ_OUT=$(FOUND) $(BIN)/python -m pytest -q --timeout 0 tests/fuzz
 
 lint: $(SETUP)
 	$(BIN)/ruff format --check .

@@ -34,13 +34,13 @@ def pytest_collection_modifyitems(items):
     items.sort(key=place)
 
 
-_MOST_SECONDS = 660  # pytest-timeout ends a test after 600, but not one that hangs inside a library
+MOST_SECONDS = 660  # pytest-timeout ends a test after 600, but not one that hangs inside a library
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol():
     """End the process if a test hangs in code that never returns to Python; the runner starts a new one."""
-    faulthandler.dump_traceback_later(_MOST_SECONDS, exit=True, file=sys.__stderr__)
+    faulthandler.dump_traceback_later(MOST_SECONDS, exit=True, file=sys.__stderr__)
     try:
         return (yield)
     finally:

@@ -270,6 +270,16 @@ def test_a_token_without_an_embedding_is_refused(copy):
     assert "5000" in refused("model", "ask", "--model", copy, "a _ .")
 
 
+def test_two_tokens_of_one_id_are_refused(causal, tmp_path):
+    model = shutil.copytree(causal, tmp_path / "m")
+    tokenizer = json.loads((model / "tokenizer.json").read_text("utf-8"))
+    tokenizer["model"]["vocab"]["A"] = 0
+    (model / "tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
+    with refused_with("model") as caught:
+        inject_folder(model, embeddings_for(WORDS, 32), tmp_path / "out")
+    assert "two tokens" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     {

@@ -104,11 +104,12 @@ def check_loaded(name: str | Path, model: Any, tokenizer: Any) -> None:
             raise InputError(f"{name}: {key} holds values that are no numbers; download it again", code="damaged")
     # Special tokens may lack an embedding: no text is read as one.
     special = {token for token, one in tokenizer.added_tokens_decoder.items() if one.special}
-    last = max({*tokenizer.get_vocab().values()} - special, default=0)
-    rows = len(model.get_input_embeddings().weight)
-    if last >= rows:
-        problem = f"the tokenizer has a token {last}, but the model has {rows} embeddings"
-        raise InputError(f"{name}: {problem}; restore the tokenizer's files", code="model")
+    vocabulary, rows = tokenizer.get_vocab(), len(model.get_input_embeddings().weight)
+    ids = {*vocabulary.values()}
+    last = max(ids - special, default=0)
+    if last >= rows or len(ids) < len(vocabulary):
+        problem = f"a token {last}, but the model has {rows} embeddings" if last >= rows else "two tokens of one id"
+        raise InputError(f"{name}: the tokenizer has {problem}; restore its files", code="model")
     text = tokenizer.encode("a", add_special_tokens=False)
     if text and model.dtype != torch.float16:  # which may overflow in a model that is well
         with torch.no_grad():

@@ -1,5 +1,6 @@
 """Good files of every kind, made once, and the one property that every command must have on bad ones."""
 
+import faulthandler
 import io
 import os
 import resource
@@ -20,6 +21,7 @@ from hypothesis.errors import HypothesisException
 from rarewords.cli.app import main
 from tests.architectures import real_text, small_model
 from tests.cli.run import rarewords
+from tests.conftest import MOST_SECONDS
 from tests.fuzz.tally import FindingError, tally
 
 # `make fuzz` sets this: the number of inputs of all tests together, then drawn at random.
@@ -126,6 +128,8 @@ def survives(folder, *arguments):
     Refused, it leaves nothing behind; in no case does it change what was there, leave a work folder or a
     half-written file, or take long or much memory.
     """
+    if EXAMPLES:  # the time of one command, not of thousands
+        faulthandler.dump_traceback_later(MOST_SECONDS, exit=True, file=sys.__stderr__)
     before, most, began = _state(folder), peak_memory(), time.perf_counter()
     beside = {*folder.parent.iterdir(), *folder.parents[1].iterdir()}
     temporary = folder.with_name(folder.name + ".tmp")
