@@ -6,8 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import rarewords
-from rarewords._internal.files import whole_folder
+from rarewords._internal.files import require_folder, whole_folder
+from tests.errors import refused_with
 
 _ONLY_ON_UNIX = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
 _WITHOUT_FCNTL = """
@@ -49,3 +52,10 @@ def test_an_empty_folder_is_replaced_and_files_follow_the_umask(tmp_path):
     os.umask(mask)
     assert [path.stat().st_mode & 0o777 for path in (target, target / "private")] == [0o777 & ~mask, 0o666 & ~mask]
     assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("path", ["/", ".", "./"])
+def test_a_folder_that_cannot_be_replaced_is_refused(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with refused_with("output"):
+        require_folder(Path(path), empty=True)

@@ -65,8 +65,8 @@ def require_writable(path: Path) -> None:
         place = path.absolute().parent
         while not place.exists():
             place = place.parent
-        if not path.absolute().name:
-            raise InputError(f"{path} cannot be written; choose another place", code="output")
+        if not path.name:  # "/", or "." which cannot be replaced under the feet of a process
+            raise InputError(f"{path} cannot be written; give the name of a new folder or file", code="output")
         with suppress(FileNotFoundError):  # another process may just have cleared it up
             Path(tempfile.mkdtemp(prefix=f".{path.absolute().name}.", suffix=".part", dir=place)).rmdir()
 
