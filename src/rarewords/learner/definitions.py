@@ -35,7 +35,8 @@ from rarewords.learner.known_words import KnownWords
 from rarewords.learner.masked import contexts_of_sentences, find_word
 from rarewords.lm import LanguageModel
 
-WEIGHT = 16.0  # a definition counts as much as this many sentences
+WEIGHT = 16.0  # the reading of a definition counts as much as those of this many sentences
+DEFINED = 0.8  # the distance of an embedding from the mean, in those of known words
 _CONTENT, _HEAD = 0.4, 0.8  # the weights of a definition's own words beside what the model expects
 _SHARPNESS, _DECAY = 10.0, 0.1
 _FRAMES = {

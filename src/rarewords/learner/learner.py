@@ -31,7 +31,7 @@ from rarewords._internal.files import reading, whole_folder, write_json
 from rarewords.corpus.corpus import Corpus
 from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
-from rarewords.learner.definitions import WEIGHT, content, read_definitions
+from rarewords.learner.definitions import DEFINED, WEIGHT, content, read_definitions
 from rarewords.learner.evidence import Evidence, LearnedEmbedding, LearnedEmbeddings, ridge
 from rarewords.learner.expected import pool, read, read_corpus, shares
 from rarewords.learner.known_words import KnownWords
@@ -155,7 +155,7 @@ class WordLearner:
         if not bool(part.any()):
             return embeddings
         said = content(self.lm, self.known, tasks, embeddings)
-        moved = self.known.at(self.known.directions(embeddings) + part * said)
+        moved = self.known.at(self.known.directions(embeddings) + said, DEFINED)
         return torch.where(part > 0, moved, embeddings)
 
     @one_thread()
