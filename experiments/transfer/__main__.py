@@ -5,6 +5,7 @@
     python -m experiments.transfer searched --model ENCODER --data SCIFACT
     python -m experiments.transfer causal   --model CAUSAL [--peers]
     python -m experiments.transfer following --model CAUSAL --train FILE ... --test FILE ...
+    python -m experiments.transfer writing --model CAUSAL --corpus CORPUS
 
 ENCODER is a sentence-transformers folder, CAUSAL the folder of a causal LM, SCIFACT a folder with its files.
 """
@@ -33,6 +34,7 @@ from experiments.transfer.causal import (
     untrained_ways,
 )
 from experiments.transfer.distillation import RATES
+from experiments.transfer.writing import writing
 from rarewords import Corpus, LanguageModel, TeachResult, TeachSettings, affected, teach
 from rarewords.models import DEFAULT_MODEL
 from rarewords.teaching.words import count_words, missing_words, without_clutter
@@ -53,6 +55,7 @@ DocumentsOption = Annotated[int, typer.Option(help="At most N documents, the rel
 WorkOption = Annotated[Path, typer.Option(help="A folder for taught models and document embeddings.")]
 OutOption = Annotated[Path | None, typer.Option(help="By default results/COMMAND-MODEL.json.")]
 _WORK = Path("build/transfer")
+app.command()(writing)
 
 
 @app.command()
