@@ -1,10 +1,10 @@
 """Taught models in other runtimes: token ids and outputs beside Transformers.
 
-    python -m experiments.runtimes compare   --text FILE --encoder ENCODER --causal CAUSAL
+    python -m experiments.runtimes compare   --text FILE --kind KIND --model MODEL
     python -m experiments.runtimes unchanged --text FILE ... --encoder ENCODER --causal CAUSAL
 
-FILE is plain text, ENCODER a sentence-transformers folder, CAUSAL the folder of a LLaMA. The README says what to
-install.
+FILE is plain text, KIND masked, encoder or causal, ENCODER a sentence-transformers folder, CAUSAL that of a LLaMA.
+The README says what to install.
 """
 
 import os
@@ -51,24 +51,25 @@ CausalOption = Annotated[Path, typer.Option(help="The folder of a causal LM.")]
 @app.command()
 def compare(
     text: TextOption,
-    encoder: EncoderOption,
-    causal: CausalOption,
+    kind: Annotated[str, typer.Option(help="masked, encoder or causal.")],
+    model: Annotated[Path | None, typer.Option(help="The folder of the model; by default the bundled one.")] = None,
     words: int = 100,
     sentences: Annotated[int, typer.Option(help="Half of them with a taught word or a form of one.")] = 1000,
-    out: Path = RESULTS / "compare.json",
+    out: Annotated[Path | None, typer.Option(help="By default results/compare-KIND.json.")] = None,
 ) -> None:
-    """The same sentences in every runtime that is installed, for three kinds of models and both placements."""
-    results = Results(out, "runtimes compare", None, texts=text, words=words, sentences=sentences)
-    for kind, base in (("masked LM", bundled_model()), ("encoder", encoder), ("causal LM", causal)):
-        _, tokenizer = load_pretrained(base)
-        for placement in _PLACEMENTS:
-            taught = split_words(text, tokenizer, words, placement)
-            lines = half_with(taught, text, sentences)
-            with TemporaryDirectory() as place:
-                folder = Path(place) / "taught"
-                inject_folder(base, _embeddings(base, taught), folder, placement=placement)
-                _compare(results, kind, placement, folder, lines)
-            results.show()
+    """The same sentences in every runtime that is installed, with both placements."""
+    base = model or bundled_model()
+    about = {"kind": kind, "texts": text, "words": words, "sentences": sentences}
+    results = Results(out or RESULTS / f"compare-{kind}.json", "runtimes compare", base, **about)
+    _, tokenizer = load_pretrained(base)
+    for placement in _PLACEMENTS:
+        taught = split_words(text, tokenizer, words, placement)
+        lines = half_with(taught, text, sentences)
+        with TemporaryDirectory() as place:
+            folder = Path(place) / "taught"
+            inject_folder(base, _embeddings(base, taught), folder, placement=placement)
+            _compare(results, kind, placement, folder, lines)
+    results.show()
 
 
 def _compare(results: Results, kind: str, placement: Placement, folder: Path, lines: Sequence[str]) -> None:
@@ -92,9 +93,9 @@ def _compare(results: Results, kind: str, placement: Placement, folder: Path, li
             continue
         ids, outputs = found
         same = [one == other for one, other in zip(ids, expected, strict=True)]
-        pairs = [pair for place, *pair in zip(shown, outputs or [], wanted, strict=False) if same[place]]
+        every = zip(shown, outputs, wanted, strict=False)
+        pairs = [(own, other) for place, own, other in every if same[place] and own is not None]
         results.add(
-            kind=kind,
             placement=placement,
             runtime=name,
             same_with_words=sum(same[:half]),

@@ -12,7 +12,7 @@ from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 def write_gguf(folder: Path, path: Path, kind: str, *, user_defined: bool = False) -> None:
     """Write a GGUF file; for a masked LM, the vocabulary alone."""
-    causal = kind == "causal LM"
+    causal = kind == "causal"
     arch = gguf.MODEL_ARCH.LLAMA if causal else gguf.MODEL_ARCH.BERT
     load = AutoModelForCausalLM if causal else AutoModel
     model = load.from_pretrained(folder, dtype=torch.float32)
@@ -33,7 +33,7 @@ def write_gguf(folder: Path, path: Path, kind: str, *, user_defined: bool = Fals
         writer.add_causal_attention(False)
         writer.add_pooling_type(gguf.PoolingType.MEAN)
     _add_vocabulary(writer, folder, config, user_defined)
-    if kind != "masked LM":
+    if kind != "masked":
         _add_tensors(writer, model, gguf.get_tensor_name_map(arch, config.num_hidden_layers))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

@@ -9,7 +9,7 @@ env.allowRemoteModels = false;
 const { lines, shown, kind } = JSON.parse(readFileSync(0, "utf-8"));
 const tokenizer = await AutoTokenizer.from_pretrained(basename(folder));
 const ids = lines.map((line) => tokenizer.encode(line));
-const own = { "masked LM": AutoModelForMaskedLM, "causal LM": AutoModelForCausalLM }[kind] ?? AutoModel;
+const own = { "masked": AutoModelForMaskedLM, "causal": AutoModelForCausalLM }[kind] ?? AutoModel;
 const model = await own.from_pretrained(basename(folder), { dtype: "fp32" });
 const rows = [];
 for (const place of shown) {

@@ -17,10 +17,11 @@ import torch
 from tokenizers import Tokenizer
 from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
-Outputs = tuple[list[list[int]], list[np.ndarray]]
+Outputs = tuple[list[list[int]], list[np.ndarray | None]]
 _HERE = Path(__file__).parent
-_CLASSES = {"masked LM": AutoModelForMaskedLM, "encoder": AutoModel, "causal LM": AutoModelForCausalLM}
+_CLASSES = {"masked": AutoModelForMaskedLM, "encoder": AutoModel, "causal": AutoModelForCausalLM}
 _INPUTS = ("input_ids", "attention_mask")
+_SLOWER = 10  # llama.cpp runs one of so many sentences through a causal LM
 
 
 class _Outputs(torch.nn.Module):
@@ -101,19 +102,20 @@ def in_llama_cpp(
 
     :param user_defined: taught words of a causal LM as plain strings, which are looked for before anything else.
     """
-    if user_defined and kind != "causal LM":
+    if user_defined and kind != "causal":
         return None
     library = importlib.import_module("llama_cpp")
     from experiments.runtimes.gguf_file import write_gguf
 
     path = folder / "model.gguf"
     write_gguf(folder, path, kind, user_defined=user_defined)
-    own = {"vocab_only": kind == "masked LM", "embedding": kind == "encoder", "logits_all": kind == "causal LM"}
+    own = {"vocab_only": kind == "masked", "embedding": kind == "encoder", "logits_all": kind == "causal"}
     model = library.Llama(str(path), n_ctx=512, n_threads=1, pooling_type=1, verbose=False, **own)
     ids = [model.tokenize(line.encode(), special=False) for line in lines]
-    if kind == "masked LM":
+    if kind == "masked":
         return ids, []
-    return ids, [_run_llama(model, kind, lines[row], ids[row]) for row in shown]
+    few = shown if kind == "encoder" else shown[::_SLOWER]
+    return ids, [_run_llama(model, kind, lines[row], ids[row]) if row in few else None for row in shown]
 
 
 def _run_llama(model: Any, kind: str, line: str, ids: list[int]) -> np.ndarray:

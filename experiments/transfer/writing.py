@@ -95,14 +95,14 @@ def _split_words(lm: LanguageModel, corpus: Corpus, number: int, least: int) -> 
 @torch.no_grad()
 def read(lm: LanguageModel, contexts: Sequence[Sequence[Context]], words: Sequence[str]) -> Readings:
     """Read sentences up to the word and the word itself."""
-    head, found = lm.model.get_output_embeddings(), []
+    found = []
     for number, own in enumerate(contexts):
         subwords = lm.subwords(words[number])
         for one in own:
             before = lm.tokenizer(one.sentence[: one.start].rstrip(), add_special_tokens=False)["input_ids"][-_TOKENS:]
             ids = torch.tensor([[*before, *subwords]])
-            states = lm.model(input_ids=ids, output_hidden_states=True).hidden_states[-1][0]
-            logits = head(states).float()
+            done = lm.model(input_ids=ids, output_hidden_states=True)
+            states, logits = done.hidden_states[-1][0], done.logits[0].float()
             place, total = len(before) - 1, logits.logsumexp(dim=1)
             behind = torch.arange(place, place + len(subwords))
             owner, spelled = torch.full((place + 1,), -1), torch.zeros(place + 1)

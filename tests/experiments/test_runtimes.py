@@ -1,4 +1,4 @@
-"""The experiment on runtimes: which sentences hold a word, and the GGUF vocabulary."""
+"""The experiment on runtimes: which sentences hold a word, the GGUF file, and the page that shows the results."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_a_gguf_file_has_the_words_and_the_weights(tmp_path):
     inject(model, tokenizer, WordEmbeddings(["quillop"], np.ones((1, 32), np.float32)))
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    write_gguf(tmp_path, tmp_path / "model.gguf", "causal LM", user_defined=True)
+    write_gguf(tmp_path, tmp_path / "model.gguf", "causal", user_defined=True)
     reader = gguf.GGUFReader(tmp_path / "model.gguf")
     tokens, types = (reader.fields[f"tokenizer.ggml.{name}"].contents() for name in ("tokens", "token_type"))
     token = tokenizer("a quillop")["input_ids"][-1]
