@@ -15,6 +15,7 @@ import typer
 from rarewords import CorpusSettings, LearnerSettings, MimicSettings, OtaSettings, TeachSettings, __version__
 from rarewords.cli.app import app
 from rarewords.wnlampro import EvalSettings
+from tests.fuzz.tally import FINDINGS
 from tests.pages import PAGES, ROOT, arguments_of, blocks, check, run_python
 
 HOME = ROOT / "src" / "rarewords"
@@ -102,6 +103,17 @@ def test_numbers_in_tables_are_those_of_the_results_file_in_their_row(page):
         for change, low, high in re.findall(r"[+−](\d\.\d{3}) \[[+−](\d\.\d{3}), [+−](\d\.\d{3})\]", line):
             # What "none" loses against "all", "all" gains against "none".
             assert {(change, low, high), (change, high, low)} & changes, line
+
+
+def test_the_numbers_of_fuzzing_are_those_of_its_results_file():
+    rows = json.loads((ROOT / "benchmarks/results/fuzz.json").read_text("utf-8"))["rows"]
+    inputs = {row["kind"]: row["inputs"] for row in rows}
+    models = inputs["model folders"] + inputs["models"]
+    shown = f"{sum(inputs.values()):,} damaged inputs, {models:,} of which are whole model folders"
+    assert shown in " ".join((ROOT / "SECURITY.md").read_text("utf-8").split())
+    assert sum(inputs.values()) >= 10_000
+    assert models >= 4_000
+    assert sum(row[sort] for row in rows for sort in FINDINGS) == 0
 
 
 def digits(value):
