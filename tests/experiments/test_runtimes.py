@@ -1,11 +1,18 @@
 """The experiment on runtimes: which sentences hold a word, the GGUF file, and the page that shows the results."""
 
+import json
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from experiments.runtimes.texts import half_with, holds, sentences_of
 from rarewords import WordEmbeddings, inject
 from tests.architectures import small_causal
+
+ROOT = Path(__file__).parents[2]
+KINDS = {"masked": "masked LM", "encoder": "encoder", "causal": "causal LM"}
 
 
 @pytest.mark.parametrize(
@@ -46,3 +53,28 @@ def test_a_gguf_file_has_the_words_and_the_weights(tmp_path):
     assert (tokens[token], types[token]) == (" quillop", gguf.TokenType.USER_DEFINED)
     (rows,) = (one.data for one in reader.tensors if one.name == "token_embd.weight")
     assert (rows == model.get_input_embeddings().weight.detach().numpy()).all()
+
+
+def test_the_page_shows_the_results():
+    results = ROOT / "experiments" / "runtimes" / "results"
+    files = {kind: json.loads((results / f"compare-{kind}.json").read_text("utf-8")) for kind in KINDS}
+    rows = [one for file in files.values() for one in file["rows"]]
+    counts = {
+        (KINDS[kind], one["placement"], one["runtime"]): one["same_with_words"]
+        for kind, file in files.items()
+        for one in file["rows"]
+    }
+    page = (ROOT / "docs" / "howto" / "runtimes.md").read_text("utf-8")
+    _, *runtimes = re.search(r"^\| \|( ONNX.*)\|$", page, re.M)[0].strip("| ").split(" | ")
+    shown = {}
+    for kind, placement, cells in re.findall(r"^\| (\w+ ?\w*), `(\w+)` \|(.*) \|$", page, re.M):
+        numbers = zip(["ONNX Runtime", *runtimes], cells.split("|"), strict=True)
+        shown |= {(kind, placement, name): int(number) for name, number in numbers if number.strip()}
+    assert shown == counts
+    assert all(one["without"] == one["with_words"] == 500 for one in rows)
+    assert all(one["same_without"] == 500 for one in rows if "user-defined" not in one["runtime"])
+    assert all(
+        one["difference"] < (0.01 if one["runtime"].startswith("llama") else 1e-4) for one in rows if one["outputs"]
+    )
+    unchanged = json.loads((results / "unchanged.json").read_text("utf-8"))["rows"]
+    assert not any(one["differences"] for one in unchanged)
