@@ -12,7 +12,8 @@ import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, cast
+from shutil import rmtree
+from typing import Annotated, Any, cast, get_args
 
 import numpy as np
 import typer
@@ -21,51 +22,98 @@ from experiments.common import Results, with_interval
 from experiments.retrieval.collections import KINDS, Part, Renamed, read
 from experiments.retrieval.rankers import bm25, fine_tuned, fuse
 from rarewords import LanguageModel, TeachSettings, affected, teach
+from rarewords.queries import InputRow
+from rarewords.teaching.ask import sentence_embeddings
 from rarewords.tokens import Placement
 
 RESULTS = Path(__file__).parent / "results"
 _TOKENS = 256
+_NAMES = 200  # at most
+_VARIANTS: tuple[tuple[Placement, int, bool], ...] = (
+    ("append", 1, False),
+    ("append", 2, True),
+    ("append", 3, True),
+    ("replace", 2, True),
+)
 _PROOF = 64  # texts without a name that are embedded by a taught model as well
 
 app = typer.Typer(add_completion=False, help=__doc__)
 
 
+ModelOption = Annotated[Path, typer.Option(help="A sentence-transformers folder.")]
+DataOption = Annotated[Path, typer.Option(help="A folder with `eval` and the encyclopaedia's text.")]
+CollectionOption = Annotated[str, typer.Option(help="scifact, abstracts or encyclopaedia.")]
+PartOption = Annotated[str, typer.Option(help="dev or test.")]
+WorkOption = Annotated[Path, typer.Option(help="A folder for taught models, which are used again.")]
+_WORK = Path("build/retrieval")
+
+
 @app.command()
 def run(
-    model: Annotated[Path, typer.Option(help="A sentence-transformers folder.")],
-    data: Annotated[Path, typer.Option(help="A folder with `eval` and the encyclopaedia's text.")],
-    collection: str = "scifact",
-    part: Annotated[str, typer.Option(help="dev or test.")] = "dev",
-    names: Annotated[int, typer.Option(help="How many nouns are renamed.")] = 200,
+    model: ModelOption,
+    data: DataOption,
+    collection: CollectionOption = "scifact",
+    part: PartOption = "dev",
     tune: Annotated[bool, typer.Option(help="Also fine-tune the encoder on the documents.")] = False,
-    work: Annotated[Path, typer.Option(help="A folder for taught models.")] = Path("build/retrieval"),
+    work: WorkOption = _WORK,
 ) -> None:
     """Every way to search one collection with one encoder."""
-    out = RESULTS / f"{collection}-{part}-{model.name}.json"
+    study, results, out = _begin("", model, data, collection, part, work)
     if out.exists():
-        typer.echo(f"{out.name} is there")
         return
-    renamed = read(collection, cast(Part, part), data, names)
-    study = Study(renamed, model, work / out.stem)
-    about = {"collection": collection, "part": part, "names": len(renamed.names), "tokens": _TOKENS}
-    lm = LanguageModel.from_pretrained(model)
-    results = Results(out, "retrieval", lm, documents=study.number, **about)
     plain = study.plain
     study.report(results, plain)
     study.report(results, study.defined(), plain)
     for source in ("text", "glossary"):
-        replaced, appended = (study.taught(source, placement) for placement in ("replace", "append"))
+        replaced, appended = (study.taught(source, placement) for placement in get_args(Placement)[::-1])
         study.report(results, replaced, plain)
         study.report(results, appended, plain, replaced)
     if tune:
         study.report(results, study.tuned(), plain)
+    _finish(results, out)
+
+
+@app.command()
+def variants(
+    model: ModelOption,
+    data: DataOption,
+    collection: CollectionOption = "scifact",
+    part: PartOption = "dev",
+    work: WorkOption = _WORK,
+) -> None:
+    """What decides between the placements: the weight of the token, its subwords, or the separator?"""
+    study, results, out = _begin("variants-", model, data, collection, part, work)
+    if out.exists():
+        return
+    for source in ("text", "glossary"):
+        for placement, times, separator in _VARIANTS:
+            study.report(results, study.variant(source, placement, times, separator), study.plain)
+    _finish(results, out)
+
+
+def _begin(what: str, model: Path, data: Path, collection: str, part: str, work: Path) -> "tuple[Study, Results, Path]":
+    out = RESULTS / f"{what}{collection}-{part}-{model.name}.json"
+    if out.exists():
+        typer.echo(f"{out.name} is there")
+    renamed = read(collection, cast(Part, part), data, _NAMES)
+    study = Study(renamed, model, work / f"{collection}-{part}-{model.name}")
+    about = {"collection": collection, "part": part, "names": len(renamed.names), "tokens": _TOKENS}
+    lm = LanguageModel.from_pretrained(model)
+    return study, Results(work / out.name, "retrieval", lm, documents=study.number, **about), out
+
+
+def _finish(results: Results, out: Path) -> None:
+    """The results file is there only if it is whole."""
+    assert results.out is not None
+    out.parent.mkdir(exist_ok=True)
+    out.write_bytes(results.out.read_bytes())
     results.show()
 
 
 @app.command()
-def table(part: Annotated[str, typer.Option(help="dev or test.")] = "test") -> None:
+def table(part: PartOption = "test") -> None:
     """nDCG@10 of each way by kind of query, for each collection and encoder, and the change by name."""
-    for path in sorted(RESULTS.glob(f"*-{part}-*.json")):
+    for path in sorted(RESULTS.glob(f"[!v]*-{part}-*.json")):
         found = _read(path)
         shown = Results(None, "", None)
         for way in dict.fromkeys(row["way"] for row in found):
@@ -82,14 +130,14 @@ def table(part: Annotated[str, typer.Option(help="dev or test.")] = "test") -> N
 
 
 @app.command()
-def compare(part: Annotated[str, typer.Option(help="dev or test.")] = "dev") -> None:
+def compare(part: PartOption = "dev") -> None:
     """The mean change over the collections, for each encoder, way and kind of query, as compare-PART.json.
 
     Each collection weighs the same; the interval takes the errors of the collections as independent.
     """
     shown = Results(RESULTS / f"compare-{part}.json", "retrieval compare", None, part=part)
-    for model in sorted({path.stem.split(f"-{part}-")[1] for path in RESULTS.glob(f"*-{part}-*.json")}):
-        files = [_read(path) for path in sorted(RESULTS.glob(f"*-{part}-{model}.json"))]
+    for model in sorted({path.stem.split(f"-{part}-")[1] for path in RESULTS.glob(f"[!v]*-{part}-*.json")}):
+        files = [_read(path) for path in sorted(RESULTS.glob(f"[!v]*-{part}-{model}.json"))]
         for row in (row for row in files[0] if "change" in row):
             key = "way", "queries", "against"
             same = [one for rows in files for one in rows if all(one[name] == row[name] for name in key)]
@@ -161,12 +209,8 @@ class Study:
 
     def taught(self, source: str, placement: Placement) -> Way:
         """The names taught from the documents or from their definitions; only texts that have one change."""
-        clock, folder = time.perf_counter(), self.work / f"{source}-{placement}"
-        documents, settings = self.texts[: self.number], TeachSettings(placement=placement)
-        what = {"texts": documents} if source == "text" else {"glossary": self.renamed.definitions}
-        names = list(self.renamed.names.values())
-        done = teach(str(self.model), words=names, settings=settings, **what)  # type: ignore[arg-type]
-        done.save_pretrained(folder)
+        rmtree(self._folder(source, placement), ignore_errors=True)  # its time counts
+        clock, folder = time.perf_counter(), self._teach(source, placement)
         encoder, embeddings = _encoder(folder), self.plain.embeddings.copy()
         rows = [row for row, _ in affected(folder, enumerate(self.texts))]
         embeddings[rows] = embedded(encoder, [self.texts[row] for row in rows])
@@ -175,6 +219,38 @@ class Study:
         proof = float(np.abs(embedded(encoder, others) - embedded(self.encoder, others)).max())
         again = sum(row < self.number for row in rows) / self.number
         return Way(f"{source}, {placement}", embeddings, minutes, again, proof)
+
+    def variant(self, source: str, placement: Placement, times: int, separator: bool) -> Way:
+        """The tokens of names more than once, or without the separator between subwords and token."""
+        folder = self._teach(source, placement)
+        lm, plain = LanguageModel.from_pretrained(folder), LanguageModel.from_pretrained(self.model)
+        embeddings, inputs = self.plain.embeddings.copy(), []
+        rows = [row for row, _ in affected(folder, enumerate(self.texts))]
+        for row in rows:
+            ids: list[int] = []
+            for token in lm.tokenizer(self.texts[row])["input_ids"]:
+                new = token >= len(plain.tokenizer)
+                if new and placement == "append" and not separator:
+                    ids.pop()
+                ids += [token] * (times if new else 1)
+            inputs.append(InputRow((*ids[: _TOKENS - 1], ids[-1])))
+        embeddings[rows] = sentence_embeddings(lm, inputs).numpy()
+        how = "" if separator else ", no separator"
+        again = sum(row < self.number for row in rows) / self.number
+        return Way(f"{source}, {placement}, {times} x{how}", embeddings, 0.0, again)
+
+    def _folder(self, source: str, placement: Placement) -> Path:
+        return self.work / f"{source}-{placement}"
+
+    def _teach(self, source: str, placement: Placement) -> Path:
+        folder = self._folder(source, placement)
+        if not folder.exists():
+            documents, settings = self.texts[: self.number], TeachSettings(placement=placement)
+            what = {"texts": documents} if source == "text" else {"glossary": self.renamed.definitions}
+            names = list(self.renamed.names.values())
+            done = teach(str(self.model), words=names, settings=settings, **what)  # type: ignore[arg-type]
+            done.save_pretrained(folder)
+        return folder
 
     def report(self, results: Results, way: Way, *against: Way) -> None:
         """A row for each kind of query, alone and fused with BM25, beside each other way."""
