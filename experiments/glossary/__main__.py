@@ -26,6 +26,7 @@ from random import Random
 from typing import Annotated, Any
 
 import numpy as np
+import torch
 import typer
 
 from experiments.common import Results, with_interval
@@ -33,7 +34,9 @@ from rarewords import Corpus, LanguageModel, Query, TeachSettings, WordEmbedding
 from rarewords import wnlampro as probing
 from rarewords.corpus.corpus import Context
 from rarewords.corpus.text import words_of
+from rarewords.injection.taught import taught_tokens
 from rarewords.learner.evidence import Evidence, LearnedEmbedding
+from rarewords.learner.known_words import KnownWords
 from rarewords.learner.masked import find_word
 from rarewords.models import DEFAULT_MODEL
 from rarewords.queries import InputRow
@@ -205,7 +208,7 @@ def encoder(
     newterm: NewTerm,
     year: Years,
     model: Annotated[Path, typer.Option(help="A sentence-transformers folder.")],
-    placement: Annotated[Placement, typer.Option(help="append or replace.")] = "append",
+    placement: Annotated[Placement, typer.Option(help="append or replace.")] = "replace",
     limit: Limit = None,
     out: Out = None,
 ) -> None:
@@ -227,8 +230,9 @@ def encoder(
         ranks.setdefault("term blanked", []).extend(reciprocal_ranks(untaught, uses, meanings, blanked))
         for name, given in glossaries.items():
             done = teach(lm, glossary=given, settings=TeachSettings(placement=placement))
-            found = reciprocal_ranks(done.model, uses, meanings, texts)
-            ranks.setdefault(name, []).extend(found)
+            ranks.setdefault(name, []).extend(reciprocal_ranks(done.model, uses, meanings, texts))
+        _forget_meanings(done.language_model, KnownWords.of(lm).mean)
+        ranks.setdefault("mean embedding", []).extend(reciprocal_ranks(done.model, uses, meanings, texts))
         words = {word.word for word in done.taught}
         taught += [lm.tokens.spelled(use["term"]) in words for use in uses]
     before = np.array(ranks["untaught"])
@@ -236,12 +240,22 @@ def encoder(
         for way, own in ranks.items():
             change = with_interval((np.array(own) - before)[rows])
             results.add(way=way, terms=name, sentences=int(rows.sum()), mrr=np.array(own)[rows].mean(), **change)
+        for way in ("mean embedding", "another definition"):
+            change = with_interval((np.array(ranks["definition"]) - np.array(ranks[way]))[rows])
+            results.add(way=f"definition, against {way}", terms=name, sentences=int(rows.sum()), **change)
     results.show()
 
 
 def sample(items: list[Any], limit: int | None) -> list[Any]:
     """All items, or so many of them at random."""
     return items if limit is None else Random(0).sample(items, min(limit, len(items)))
+
+
+def _forget_meanings(lm: LanguageModel, mean: torch.Tensor) -> None:
+    """Give every taught word the mean embedding. *Shape:* (dim,)"""
+    ids = [token for tokens in taught_tokens(lm.model, lm.tokenizer).values() for token in tokens]
+    with torch.no_grad():
+        lm.model.get_input_embeddings().weight[ids] = mean
 
 
 def _held_out(use: dict[str, Any], learned: LearnedEmbedding) -> Candidate:

@@ -113,8 +113,8 @@ def content(lm: LanguageModel, known: KnownWords, tasks: Sequence[Evidence], emb
     towards, result = known.directions(embeddings), torch.zeros_like(embeddings)
     for row, task in enumerate(tasks):
         texts = [sense for one in task.definitions for sense in senses(one)]
-        words = [word for text in texts for word in content_words(lm, text)]
-        ids = [lm.whole_words[word] for word in dict.fromkeys(words) if word != task.word]
+        words = dict.fromkeys(word for text in texts for word in content_words(lm, text) if word != task.word)
+        ids = [lm.whole_words[word] for word in words if word in lm.whole_words]
         if ids:
             directions = known.directions(lm.embeddings[ids])
             places = torch.arange(len(ids), device=directions.device)
@@ -127,19 +127,22 @@ def content(lm: LanguageModel, known: KnownWords, tasks: Sequence[Evidence], emb
 
 
 def mean_of_words(lm: LanguageModel, known: KnownWords, task: Evidence) -> Tensor:
-    """The mean direction of the words of the definitions, of unit length; zero without a known word. *Shape:*
-    (dim,)"""
+    """The mean direction of the words of the definitions, of unit length; zero without one. *Shape:* (dim,)
+
+    A word of several subwords counts by their mean.
+    """
     texts = [sense for one in task.definitions for sense in senses(one)]
     words = dict.fromkeys(word for text in texts for word in content_words(lm, text) if word != task.word)
-    directions = known.directions(lm.embeddings[[lm.whole_words[word] for word in words]]).sum(0)
+    own = [lm.embeddings[ids].float().mean(0) for ids in lm.tokens.subwords_of(list(words))]
+    directions = known.directions(torch.stack([*own, known.mean])).sum(0)
     unit: Tensor = directions / directions.norm().clamp_min(1e-9)
     return unit
 
 
 def content_words(lm: LanguageModel, text: str) -> list[str]:
-    """The words of a text that the model knows and that carry meaning."""
+    """The words of a text that carry meaning."""
     words = re.findall(r"[^\W\d_]+", fold(text) if lm.lower_case else text)
-    return [word for word in words if _has_content(word) and word in lm.whole_words]
+    return [word for word in words if _has_content(word)]
 
 
 def head(lm: LanguageModel, text: str) -> str | None:

@@ -5,8 +5,8 @@ that brings the embeddings of the reader model, centred, to those of the target:
 
     transferred = mean of the target + spread of the target * unit((v - mean of the reader model) A)
 
-The matrix blurs, and the target has embeddings of its own for the words of a definition. Their mean counts twice
-as much as what is transferred from a definition alone.
+The matrix blurs, and the target has embeddings of its own for the words of a definition. Their mean counts as much
+as what is transferred from a definition alone, and what both say lies nearer to the mean embedding.
 """
 
 import hashlib
@@ -29,6 +29,7 @@ from rarewords.learner.masked import find_word
 from rarewords.lm import LanguageModel
 
 _FEWEST_SHARED = 200
+_DEFINED = 0.6  # how far from the mean a definition alone puts a word, in the distance of known words
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class TransferLearner:
         weight = WEIGHT * len(task.definitions)
         share = weight / (weight + len(task.sentences)) if bool(said.any()) else 0.0
         direction = self.target.directions(torch.from_numpy(transferred))[0]
-        mixed = self.target.at(((1 - share / 2) * direction + share * said)[None])[0]
+        mixed = self.target.at((direction + share * said)[None], 1 - (1 - _DEFINED) * share)[0]
         return mixed.cpu().numpy() if share else np.asarray(transferred[0])
 
     def transport(self, embeddings: np.ndarray) -> np.ndarray:
