@@ -21,6 +21,7 @@ import gzip
 import json
 import lzma
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any
@@ -232,7 +233,8 @@ def encoder(
             done = teach(lm, glossary=given, settings=TeachSettings(placement=placement))
             ranks.setdefault(name, []).extend(reciprocal_ranks(done.model, uses, meanings, texts))
         _forget_meanings(done.language_model, KnownWords.of(lm).mean)
-        ranks.setdefault("mean embedding", []).extend(reciprocal_ranks(done.model, uses, meanings, texts))
+        found = reciprocal_ranks(replace(done).model, uses, meanings, texts)  # of a copy, which makes its model anew
+        ranks.setdefault("mean embedding", []).extend(found)
         words = {word.word for word in done.taught}
         taught += [lm.tokens.spelled(use["term"]) in words for use in uses]
     before = np.array(ranks["untaught"])
