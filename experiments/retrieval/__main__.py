@@ -138,16 +138,18 @@ def compare(part: PartOption = "dev") -> None:
     shown = Results(RESULTS / f"compare-{part}.json", "retrieval compare", None, part=part)
     for model in sorted({path.stem.split(f"-{part}-")[1] for path in RESULTS.glob(f"[!v]*-{part}-*.json")}):
         files = [_read(path) for path in sorted(RESULTS.glob(f"[!v]*-{part}-{model}.json"))]
-        for row in (row for row in files[0] if "change" in row):
+        for row in files[0]:
             key = "way", "queries", "against"
             same = [one for rows in files for one in rows if all(one[name] == row[name] for name in key)]
-            after, change = (np.mean([one[name] for one in same]) for name in ("ndcg", "change"))
-            widths = np.array([one["interval"][1] - one["interval"][0] for one in same]) / 2
-            around = float(np.sqrt((widths**2).sum()) / len(same))
             about = {"encoder": model, "collections": len(same), **{name: row[name] for name in key}}
-            changes = {"before": after - change, "after": after, "change": change}
-            number = sum(one["number"] for one in same)
-            shown.add(**about, number=number, **changes, interval=[change - around, change + around])
+            means = {"number": sum(one["number"] for one in same), "ndcg": np.mean([one["ndcg"] for one in same])}
+            changes: dict[str, Any] = {}
+            if "change" in row:
+                change = np.mean([one["change"] for one in same])
+                widths = np.array([one["interval"][1] - one["interval"][0] for one in same]) / 2
+                around = float(np.sqrt((widths**2).sum()) / len(same))
+                changes = {"change": change, "interval": [change - around, change + around]}
+            shown.add(**about, **means, **changes)
     shown.show()
 
 
