@@ -143,7 +143,7 @@ def _needs_sentences(word: MissingWord, glossary: Mapping[str, GlossaryEntry]) -
 
 def default_placement(lm: LanguageModel) -> Placement:
     """Where the token of a word does best in a model of this kind (docs/concepts/placement.md)."""
-    return "append" if lm.kind == "masked" and takes_entries(lm.tokenizer) else "replace"
+    return "append" if lm.kind != "causal" and takes_entries(lm.tokenizer) else "replace"
 
 
 def open_model(model: Any, device: str) -> LanguageModel:

@@ -13,7 +13,7 @@ class TeachSettings:
     """Which words are added, from how many contexts, and how the result is checked.
 
     :param placement: ``replace`` reads each word as one token, ``append`` as its subwords and then the token,
-        ``ku ##m ##qua ##t / ᐸkumquatᐳ``. By default ``append`` for masked LMs, ``replace`` for others.
+        ``ku ##m ##qua ##t / ᐸkumquatᐳ``. By default ``replace`` for causal LMs, ``append`` for others.
     :param min_count: without a list of words: add only words that occur at least this often.
     :param top: without a list of words: add at most this many, those that would gain most.
     :param contexts: make an embedding from at most this many contexts per word.

@@ -104,7 +104,7 @@ class EncoderCheck:
     def show(self, candidates: Sequence[Candidate]) -> list[WordAnswers]:
         """The nearest frequent words by the encoder's own embeddings, before and after."""
         rows = [text_row(self.target, one.word) for one in candidates]
-        rows += [_alone(self.target, one.embedding) for one in candidates]
+        rows += [self._as_read(one.word, one.embedding) for one in candidates]
         found = [tuple(word for word, _ in own) for own in nearest_words(self.target, rows, _NEAREST)]
         half = len(candidates)
         return [WordAnswers("nearest words", found[row], found[half + row]) for row in range(half)]
@@ -112,6 +112,14 @@ class EncoderCheck:
     def mismatch(self, words: Sequence[str], embeddings: np.ndarray) -> list[Mismatch]:  # noqa: ARG002
         """An encoder has no blanks to ask about."""
         return [Mismatch()] * len(words)
+
+    def _as_read(self, word: str, embedding: np.ndarray) -> InputRow:
+        """The word as a text of its own, as the model will read it with its embedding."""
+        if self.placement == "replace":
+            return _alone(self.target, embedding)
+        before, after = self.target.tokens.special_tokens
+        ids, slash = text_row(self.target, word).ids, self.target.tokens.behind_a_word("/")
+        return InputRow(*with_slot(ids, len(before), len(ids) - len(after), slash), embedding)
 
     @property
     def key(self) -> str:
