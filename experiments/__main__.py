@@ -18,7 +18,7 @@ from typing import Annotated
 
 import typer
 
-from rarewords._internal.cache import key_of
+from experiments.common import code_digest
 from rarewords._internal.tables import markdown_table
 
 HERE = Path(__file__).parent
@@ -44,7 +44,7 @@ def state(file: str, commands: list[str], data: Path) -> str:
     """Whether a part is done, or what is in its way."""
     path = HERE / file
     found = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    if found.get("code") == key_of("results"):
+    if found.get("code") == code_digest():
         return "done"
     named = (word for command in commands for word in shlex.split(command) if word.startswith("{data}"))
     if not all(Path(word.format(data=data)).exists() for word in named):

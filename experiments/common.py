@@ -1,9 +1,12 @@
 """What the experiments share: intervals, and results with the version, the model and the machine they are of."""
 
+import ast
+import hashlib
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +14,34 @@ import numpy as np
 import torch
 
 from rarewords import LanguageModel, __version__
-from rarewords._internal.cache import key_of
 from rarewords._internal.files import write_json
 from rarewords._internal.tables import markdown_table
 from rarewords.models import shown_name
 from rarewords.wnlampro.comparison import bootstrap_interval
 
-INVENTED = Path(__file__).resolve().parents[1] / "tests" / "data" / "invented"
+_ROOT = Path(__file__).resolve().parents[1]
+INVENTED = _ROOT / "tests" / "data" / "invented"
 _RESAMPLES = 2000
+
+
+@cache
+def code_digest() -> str:
+    """A digest of the package's source without comments and docstrings, which no result depends on."""
+    found = hashlib.sha256()
+    for path in sorted((_ROOT / "src" / "rarewords").rglob("*.py")):
+        found.update("\n".join(statements(path.read_text("utf-8"))).encode() + b"\0")
+    return found.hexdigest()[:16]
+
+
+def statements(source: str) -> list[str]:
+    """The lines of a source file that do something."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    described: set[int] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, documented) and ast.get_docstring(node) is not None:
+            described |= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    lines = enumerate(source.splitlines(), 1)
+    return [line for number, line in lines if number not in described and line.strip() and line.strip()[0] != "#"]
 
 
 class Results:
@@ -40,7 +63,7 @@ class Results:
         self._about = {
             "experiment": experiment,
             "version": __version__,
-            "code": key_of("results"),  # a digest of the package's source
+            "code": code_digest(),
             "model": self.model,
             "fingerprint": model.fingerprint if loaded else None,
             "device": torch.cuda.get_device_name() if cuda else f"{_cores()} cores, {platform.machine()}",

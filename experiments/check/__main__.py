@@ -30,9 +30,9 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from experiments.common import Results, with_interval
+from experiments.common import Results, code_digest, with_interval
 from rarewords import Corpus, LanguageModel, TeachSettings, WordEmbeddings, wnlampro
-from rarewords._internal.cache import Cache, key_of
+from rarewords._internal.cache import Cache
 from rarewords.models import DEFAULT_MODEL
 from rarewords.teaching.candidates import check_for, learn_and_check
 from rarewords.teaching.check import SURELY_WORSE
@@ -71,7 +71,7 @@ def collect(
     lm, opened = LanguageModel.from_pretrained(model), Corpus.open(corpus)
     count = dict(zip(*opened.counts(3), strict=True))
     entries = keywords(lm, count, subset)
-    code = key_of("results")
+    code = code_digest()
     kept = [line for line in (read(out) if out.exists() else []) if line["code"] == code]
     out.write_text("".join(json.dumps(line) + "\n" for line in kept), "utf-8")
     done = {line["word"] for line in kept}

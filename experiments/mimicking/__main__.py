@@ -21,11 +21,11 @@ import numpy as np
 import torch
 import typer
 
+from experiments.common import code_digest
 from experiments.mimicking import bertram, neighbours
 from experiments.mimicking.jobs import Job, work_off
 from experiments.mimicking.study import FREQUENT, QUICK, Setting, Size, Study
 from rarewords import LanguageModel, __version__
-from rarewords._internal.cache import key_of
 from rarewords._internal.files import read_json
 from rarewords.models import DEFAULT_MODEL, shown_name
 from rarewords.ota.objective import Batch, Objective, baseline
@@ -67,7 +67,7 @@ def main(
     study = Study(LanguageModel.from_pretrained(model), sample, out, QUICK if quick else Size(entries=limit))
     cuda = study.lm.device.type == "cuda"
     device = torch.cuda.get_device_name() if cuda else platform.machine()
-    about = {"version": __version__, "code": key_of("results"), "model": shown_name(study.lm.name)}
+    about = {"version": __version__, "code": code_digest(), "model": shown_name(study.lm.name)}
     study.write("about", {**about, "fingerprint": study.lm.fingerprint, "device": device, "torch": torch.__version__})
     failed = work_off(list(jobs(study).values()), out / "jobs")
     if failed:

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from experiments.__main__ import HERE, run, state
-from rarewords._internal.cache import key_of
+from experiments.common import code_digest, statements
 from tests.pages import PAGES
 
 PARTS = tomllib.loads((HERE / "parts.toml").read_text("utf-8"))
@@ -49,5 +49,10 @@ def test_the_state_of_a_part(tmp_path, monkeypatch):
     assert state("one.json", ["x {data}/models/none"], tmp_path) == "data missing"
     with pytest.raises(CalledProcessError):
         run("one.json", command, tmp_path)  # there is no such module
-    (tmp_path / "one.json").write_text(json.dumps({"version": "0.2", "code": key_of("results")}))
+    (tmp_path / "one.json").write_text(json.dumps({"version": "0.2", "code": code_digest()}))
     assert state("one.json", command, tmp_path) == "done"
+
+
+def test_comments_and_docstrings_are_not_part_of_the_code():
+    source = 'def half(x):\n    """Half of x.\n\n    Rounded down.\n    """\n    # as in C\n    return x // 2\n'
+    assert statements(source) == ["def half(x):", "    return x // 2"]
