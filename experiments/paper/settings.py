@@ -57,7 +57,7 @@ class ReproduceSettings:
     curve_steps: int = bounded(5000, at_least=1)
     cell_entries: int | None = bounded(None, at_least=1)
     targets: int | None = bounded(None, at_least=1)
-    ota_steps: int = bounded(300, at_least=1)
+    ota_steps: int = bounded(100, at_least=1)
     contexts: int | None = bounded(None, at_least=1)
     copies_max: int = bounded(5, at_least=1)
     epochs: tuple[int, ...] = (5, 10)

@@ -7,7 +7,6 @@ FILE is plain text, KIND masked, encoder or causal, ENCODER a sentence-transform
 The README says what to install.
 """
 
-import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -118,13 +117,11 @@ def unchanged(
     encoder: EncoderOption,
     causal: CausalOption,
     words: int = 1000,
-    megabytes: Annotated[float, typer.Option(help="Of each text, for replace.")] = 8,
-    appended: Annotated[float, typer.Option(help="Of each text, for append, whose rules are slower.")] = 0.5,
+    megabytes: Annotated[float, typer.Option(help="Of each text.")] = 45,
     out: Path = RESULTS / "unchanged.json",
 ) -> None:
     """Sentences that hold no taught word: are their token ids those of before?"""
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    results = Results(out, "runtimes unchanged", None, texts=text, words=words)
+    results = Results(out, "runtimes unchanged", None, texts=text, words=words, megabytes=megabytes)
     families = {
         "WordPiece, bundled model": partial(AutoTokenizer.from_pretrained, bundled_model()),
         f"WordPiece, {encoder.name}": partial(AutoTokenizer.from_pretrained, encoder),
@@ -136,9 +133,8 @@ def unchanged(
             before, after = load(), load()
             taught = split_words(text, before, words, placement)
             add_entries(after, taught, placement, begin_other_words(taught))
-            most = 1e6 * (megabytes if placement == "replace" else appended)
             found, clock = Counter[str](), time.perf_counter()
-            for block in (block for path in text for block in _until(most, path)):
+            for block in (block for path in text for block in _until(1e6 * megabytes, path)):
                 found.update(_difference(before, after, taught, block))
             counts = {name: found[name] for name in ("lines", "with_words", "differences")}
             results.add(family=family, placement=placement, words=len(taught), **counts)
@@ -164,9 +160,9 @@ def _difference(before: Any, after: Any, taught: Sequence[str], lines: Sequence[
 
 
 def _until(characters: float, path: Path) -> Iterator[list[str]]:
-    """The first sentences of a text, a thousand at once."""
+    """The first sentences of a text, many at once."""
     lines = sentences_of([path])
-    while characters > 0 and (block := list(islice(lines, 1000))):
+    while characters > 0 and (block := list(islice(lines, 20_000))):
         characters -= sum(map(len, block))
         yield block
 

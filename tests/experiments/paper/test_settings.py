@@ -17,7 +17,7 @@ def test_the_default_is_the_papers_experiment_with_three_seeds():
     assert (am.epochs, am.seed, am.min_count, am.copies_max) == (10, 3, 100, 5)
     assert (context.contexts_min, context.ngram_dropout) == (8, 0.1)
     assert full.epochs == (5, 10)
-    assert (full.curve_words, full.curve_steps, full.ota_steps) == (1000, 5000, 300)
+    assert (full.curve_words, full.curve_steps, full.ota_steps) == (1000, 5000, 100)
     assert [name for name, one in CONFIGURATIONS.items() if not one.ota] == ["no-ota"]
     assert not full.mimic("no-form", 0).form
     assert not full.mimic("no-context", 0).context
