@@ -4,7 +4,6 @@ import bz2
 import csv
 import gzip
 import json
-import lzma
 from itertools import pairwise, product
 
 import numpy as np
@@ -19,8 +18,7 @@ from rarewords.corpus.read import chunks, read_shard
 from rarewords.corpus.sources import Shard, Source, cut, find_sources
 from tests.errors import refused_with
 
-PACK = {"": lambda b: b, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress,
-        ".zst": pa.Codec("zstd").compress}  # fmt: skip
+PACK = {"": lambda b: b, ".gz": gzip.compress, ".bz2": bz2.compress, ".zst": pa.Codec("zstd").compress}
 DOCUMENTS = ['First document.\nWith two lines, and a "quote".', "Zweites Dokument: naïve Ωmega 😀.", "third"]
 REPEATED = b"some text " * 5000
 # The same, as the command zstd packs it: with a checksum, which Arrow does not write.
@@ -158,11 +156,9 @@ def test_broken_utf8_in_json_and_csv_is_counted_too(tmp_path):
         ("a.parquet", b"nonsense", "damaged"),
         ("a.txt.gz", gzip.compress(REPEATED)[:-20], "damaged"),
         ("a.txt.bz2", bz2.compress(REPEATED)[:-20], "damaged"),
-        ("a.txt.xz", lzma.compress(REPEATED)[:-20], "damaged"),
         ("a.txt.zst", PACK[".zst"](REPEATED)[:-5], "damaged"),
         ("a.txt.gz", b"no gzip at all", "damaged"),
         ("a.txt.bz2", b"no bzip at all", "damaged"),
-        ("a.txt.xz", b"no xz at all", "damaged"),
         ("a.txt.zst", b"no zstandard", "damaged"),
         ("a.txt", "utf-16".encode("utf-16"), "unreadable"),
         ("a.txt", bytes(range(256)) * 10, "unreadable"),
@@ -172,7 +168,7 @@ def test_broken_utf8_in_json_and_csv_is_counted_too(tmp_path):
         ("a.parquet", parquet(pa.array([b"good", b"bad \xff"])), "damaged"),
         ("a.parquet", parquet(pa.array([b"bad \xff"]).view(pa.string())), "damaged"),
         ("a.parquet", parquet(pa.array([1, 2])), "field"),
-        ("a.parquet.gz", gzip.compress(parquet(pa.array(["x"]))), "format"),
+        ("a.parquet.gz", gzip.compress(parquet(pa.array(["x"]))), "damaged"),
         ("a.txt", b"", "unreadable"),
     ],
     ids=lambda value: "bytes" if isinstance(value, bytes) else None,  # gzip's bytes hold the time

@@ -27,7 +27,7 @@ Texts = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="TEXT",
-        help="Files (txt, md, jsonl, csv, tsv, parquet; plain, gz, bz2, xz, zst), folders, patterns, a corpus, "
+        help="Files (txt, md, jsonl, csv, tsv, parquet; plain, gz, bz2, zst), folders, patterns, a corpus, "
         "or `-` for standard input.",
     ),
 ]

@@ -5,22 +5,17 @@ cuts do not depend on how the file is divided among workers. The text field of J
 becomes lines first.
 """
 
-import bz2
 import csv
-import gzip
 import json
-import lzma
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rarewords.corpus.sources import Shard, Source
+from rarewords.corpus.sources import CODECS, Shard, Source
 from rarewords.errors import InputError
 
 CHUNK_BYTES = 12 << 20
@@ -28,124 +23,15 @@ MAX_LINE = 1 << 20
 _BLOCK = 1 << 20
 _REPLACEMENT = "\ufffd".encode()
 _FEW_REPLACED = 100  # a text may hold some by mistake; of random bytes or another alphabet's code most are
-_OPENERS: dict[str, Callable[[str], Any]] = {
-    "": partial(open, mode="rb"), "gz": gzip.open, "bz2": bz2.open, "xz": lzma.open,
-    # Not with zstandard, whose reader takes a truncated file for a finished one.
-    "zst": partial(pa.input_stream, compression="zstd"),
-}  # fmt: skip
 _ROWS_AT_ONCE = 1024
-_DAMAGE = (EOFError, MemoryError, OverflowError, UnicodeDecodeError,
-           lzma.LZMAError, pa.ArrowException, zlib.error)  # fmt: skip
-
-
-def documents(stream: Iterator[bytes], source: Source, start: int = 0, *, numbers: bool = False) -> Iterator[bytes]:
-    """The text field of each record of a source, ended by a line end; empty if the record has none.
-
-    :param stream: the bytes of the source, decompressed, in blocks.
-    :param start: where ``stream`` starts in the file.
-    :param numbers: the field may hold whole numbers, as ids do.
-    """
-    if source.format == "jsonl":
-        return _jsonl(stream, source, start, numbers)
-    return _parquet(source, numbers) if source.format == "parquet" else _csv(stream, source)
-
-
-def _jsonl(stream: Iterator[bytes], source: Source, start: int, numbers: bool) -> Iterator[bytes]:
-    for number, line in enumerate(_lines(stream), 1):
-        # surrogateescape: bytes that are not UTF-8 pass through and are counted with those of plain text.
-        try:
-            if record := line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r\n"):
-                yield _encode(_json_text(record, source.field, numbers))
-        except InputError as error:
-            before = sum(block.count(b"\n") for block in _range(source.path, 0, start))
-            raise InputError(f"{source.path}, line {before + number} {error}", code=error.code) from None
-
-
-def _json_text(text: str, field: str, numbers: bool) -> str:
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"is not JSON: {error}", code="format") from None
-    if not isinstance(record, dict):
-        raise InputError("is not a JSON object; each line must be one", code="format")
-    if field not in record:
-        raise InputError(_no_field(field, list(record)), code="field")
-    value = record[field]
-    if numbers and isinstance(value, int):
-        return str(value)
-    if not isinstance(value, str | None):
-        raise InputError(f"has a field {field!r} that is not text but {value!r:.40}", code="field")
-    return value or ""
-
-
-def _csv(stream: Iterator[bytes], source: Source) -> Iterator[bytes]:
-    csv.field_size_limit(2**31 - 1)
-    rows = csv.reader(
-        (line.decode("utf-8", "surrogateescape").removeprefix("\ufeff") for line in _lines(stream)),
-        delimiter="\t" if source.format == "tsv" else ",",
-    )
-    try:
-        names = next(rows, None)
-        if names is None:
-            return
-        if source.field not in names:
-            raise InputError(f"{source.path} {_no_field(source.field, names)}", code="field")
-        column = names.index(source.field)
-        for row in rows:
-            if row:
-                yield _encode(row[column] if len(row) > column else "")
-    except csv.Error as error:
-        problem = f"{source.path}, line {rows.line_num}: not valid CSV: {error}"
-        raise InputError(problem, code="format") from None
-
-
-def _parquet(source: Source, numbers: bool) -> Iterator[bytes]:
-    with pq.ParquetFile(source.path) as file:
-        names = file.schema_arrow.names
-        if source.field not in names:
-            raise InputError(f"{source.path} {_no_field(source.field, names)}", code="field")
-        kind = file.schema_arrow.field(source.field).type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)
-        if not (is_text or (numbers and pa.types.is_integer(kind))):
-            raise InputError(f"{source.path}: field {source.field!r} is not text but {kind}", code="field")
-        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[source.field], use_threads=False):
-            # What is not UTF-8 is an error of one of these calls.
-            yield from (_encode(text or "") for text in batch.column(0).cast(pa.large_string()).to_pylist())
-
-
-def _lines(stream: Iterator[bytes]) -> Iterator[bytes]:
-    """Lines with their ends, which are those of Unix, Windows or old Macs."""
-    rest: list[bytes] = []
-    for block in stream:
-        head, newline, tail = block.rpartition(b"\n")
-        if newline:
-            yield from b"".join([*rest, head, newline]).splitlines(keepends=True)
-            rest = []
-        rest.append(tail)
-    yield from b"".join(rest).splitlines(keepends=True)
-
-
-def _encode(text: str) -> bytes:
-    try:
-        return text.encode("utf-8", "surrogateescape") + b"\n"
-    except UnicodeEncodeError:
-        # Half a surrogate pair, written as an escape in JSON.
-        return text.encode("utf-8", "replace") + b"\n"
-
-
-def _no_field(field: str, names: list[str]) -> str:
-    return f"has no field {field!r}; it has {', '.join(map(repr, names[:20]))}; choose with --field"
+_DAMAGE = (OSError, pa.ArrowException, MemoryError, OverflowError, UnicodeDecodeError)
 
 
 def read_shard(shard: Shard) -> Iterator[tuple[int, str, int]]:
     """The chunks of a shard: running number, text, and how much of it was not UTF-8 and was replaced."""
     source = shard.source
     with _reported(source):
-        blocks = _range(source.path, shard.start, shard.stop) if shard.stop else _decompressed(source)
-        if source.format != "text":
-            blocks = documents(blocks, source, shard.start)
+        blocks = _bytes_of(shard) if source.format == "text" else _records(shard)
         for number, chunk in enumerate(chunks(blocks, CHUNK_BYTES)):
             if number % shard.of == shard.number:
                 text = chunk.decode("utf-8", "replace")
@@ -161,11 +47,95 @@ def read_documents(source: Source, *, numbers: bool = False) -> Iterator[str]:
 
     :param numbers: the field may hold whole numbers, as ids do.
     """
+    shard = Shard(source)
     with _reported(source):
-        blocks = _decompressed(source)
-        found = _lines(blocks) if source.format == "text" else documents(blocks, source, numbers=numbers)
-        for document in found:
+        documents = _lines(_bytes_of(shard)) if source.format == "text" else _records(shard, numbers)
+        for document in documents:
             yield document.rstrip(b"\r\n").decode("utf-8", "replace")
+
+
+def _records(shard: Shard, numbers: bool = False) -> Iterator[bytes]:
+    """The text field of each record, ended by a line end; empty if the record has none."""
+    if shard.source.format == "jsonl":
+        texts = _jsonl(shard, numbers)
+    else:
+        texts = _parquet(shard.source, numbers) if shard.source.format == "parquet" else _csv(shard)
+    for text in texts:
+        try:  # bytes that are not UTF-8 pass through and are counted with those of plain text
+            yield text.encode("utf-8", "surrogateescape") + b"\n"
+        except UnicodeEncodeError:  # half a surrogate pair, written as an escape in JSON
+            yield text.encode("utf-8", "replace") + b"\n"
+
+
+def _jsonl(shard: Shard, numbers: bool) -> Iterator[str]:
+    path, field = shard.source.path, shard.source.field
+    for number, line in enumerate(_lines(_bytes_of(shard)), 1):
+        try:
+            if record := line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r\n"):
+                yield _json_text(record, field, numbers)
+        except InputError as error:
+            before = sum(block.count(b"\n") for block in _range(path, 0, shard.start))
+            raise InputError(f"{path}, line {before + number} {error}", code=error.code) from None
+
+
+def _json_text(line: str, field: str, numbers: bool) -> str:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is not JSON: {error}", code="format") from None
+    if not isinstance(record, dict):
+        raise InputError("is not a JSON object; each line must be one", code="format")
+    if field not in record:
+        raise InputError(_no_field(field, list(record)), code="field")
+    value = record[field]
+    if numbers and isinstance(value, int):
+        return str(value)
+    if not isinstance(value, str | None):
+        raise InputError(f"has a field {field!r} that is not text but {value!r:.40}", code="field")
+    return value or ""
+
+
+def _csv(shard: Shard) -> Iterator[str]:
+    path, field = shard.source.path, shard.source.field
+    csv.field_size_limit(2**31 - 1)
+    lines = (line.decode("utf-8", "surrogateescape").removeprefix("\ufeff") for line in _lines(_bytes_of(shard)))
+    rows = csv.DictReader(lines, delimiter="\t" if shard.source.format == "tsv" else ",", restval="")
+    try:
+        names = rows.fieldnames  # None if the file is empty
+        if names is not None and field not in names:
+            raise InputError(f"{path} {_no_field(field, list(names))}", code="field")
+        yield from (row[field] for row in rows)
+    except csv.Error as error:
+        raise InputError(f"{path}, line {rows.line_num}: not valid CSV: {error}", code="format") from None
+
+
+def _parquet(source: Source, numbers: bool) -> Iterator[str]:
+    with pq.ParquetFile(source.path) as file:
+        schema, field = file.schema_arrow, source.field
+        if field not in schema.names:
+            raise InputError(f"{source.path} {_no_field(field, schema.names)}", code="field")
+        kind = schema.field(field).type
+        if pa.types.is_nested(kind) or (pa.types.is_primitive(kind) and not numbers):
+            raise InputError(f"{source.path}: field {field!r} is not text but {kind}", code="field")
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[field], use_threads=False):
+            # What is not UTF-8 is an error of one of these calls.
+            yield from (text or "" for text in batch.column(0).cast(pa.large_string()).to_pylist())
+
+
+def _no_field(field: str, names: list[str]) -> str:
+    return f"has no field {field!r}; it has {', '.join(map(repr, names[:20]))}; choose with --field"
+
+
+def _lines(stream: Iterator[bytes]) -> Iterator[bytes]:
+    """Lines with their ends, which are those of Unix, Windows or old Macs."""
+    rest: list[bytes] = []
+    for block in stream:
+        head, newline, tail = block.rpartition(b"\n")
+        if newline:
+            yield from b"".join([*rest, head, newline]).splitlines(keepends=True)
+            rest = []
+        rest.append(tail)
+    yield from b"".join(rest).splitlines(keepends=True)
 
 
 def chunks(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
@@ -204,6 +174,16 @@ def _cut_long(line: bytes) -> list[bytes]:
     return [*parts, line]
 
 
+def _bytes_of(shard: Shard) -> Iterator[bytes]:
+    """The bytes of a shard after decompression, block by block."""
+    source = shard.source
+    if shard.stop:
+        yield from _range(source.path, shard.start, shard.stop)
+    else:
+        with pa.input_stream(source.path, compression=CODECS.get(source.compression)) as stream:
+            yield from iter(lambda: stream.read(_BLOCK), b"")
+
+
 def _range(path: str, start: int, stop: int) -> Iterator[bytes]:
     """The bytes of the lines that start at ``start`` <= place < ``stop``."""
     with Path(path).open("rb") as stream:
@@ -225,21 +205,15 @@ def _line_start(stream: IO[bytes], place: int) -> int:
     return stream.tell()
 
 
-def _decompressed(source: Source) -> Iterator[bytes]:
-    """The bytes of a file after decompression, block by block."""
-    with _OPENERS[source.compression](source.path) as stream:
-        yield from iter(lambda: stream.read(_BLOCK), b"")
-
-
 @contextmanager
 def _reported(source: Source) -> Iterator[None]:
     """Turn what can go wrong in reading a source into one line that names it."""
     try:
         yield
-    except (OSError, *_DAMAGE) as error:
+    except _DAMAGE as error:
         if isinstance(error, OSError) and error.errno is not None:
             problem = f"cannot be read: {error.strerror}"
-        elif isinstance(error, EOFError) or "Truncated" in str(error):  # the latter for zst
+        elif "Truncated" in str(error):
             problem = "is truncated; copy or download it again"
         else:
             problem = f"is not a valid {source.compression or source.format} file: {error}"

@@ -8,38 +8,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rarewords._internal.cache import digest_of
 from rarewords._internal.files import file_digest, require_file, whole_file
 from rarewords.errors import InputError
 
-Format = Literal["text", "jsonl", "csv", "tsv", "parquet"]
-Compression = Literal["", "gz", "bz2", "xz", "zst"]
-
 SHARD_BYTES = 8 << 20
 TextSource = str | Path | Mapping[str, Any]  # a path, a text, or a record that holds one
+CODECS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}  # by the ending of a file
+_FORMATS = {
+    ".txt": "text", ".text": "text", ".md": "text", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+    ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
+}  # fmt: skip
 _LONGEST_PATH = 4096
 _HEAD, _FEW_NULLS = 8192, 8  # a text may hold a null byte by mistake, but any other file holds many
 _SMALL_SHARD, _SMALL_SHARDS = 1 << 20, 32  # a shorter text is cut finer, so that progress moves
 
-_FORMATS: dict[str, Format] = {
-    ".txt": "text", ".text": "text", ".md": "text",
-    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
-    ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
-}  # fmt: skip
-_COMPRESSIONS: dict[str, Compression] = {
-    ".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".lzma": "xz", ".zst": "zst", ".zstd": "zst",
-}  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Source:
-    """One file of text and how to read it."""
+    """One file of text and how to read it; ``compression`` is a key of :data:`CODECS` or empty."""
 
     path: str
-    format: Format
-    compression: Compression
+    format: str
+    compression: str
     field: str
     size: int
 
@@ -88,7 +81,7 @@ def cut(sources: Sequence[Source], workers: int) -> list[Shard]:
             shards += [Shard(source, a, b) for a, b in pairwise(edges) if b > a]
         else:
             # Each of its workers reads all of the file and keeps its share; more than two rarely pays.
-            of = min(max(1, workers), 1 + source.size // SHARD_BYTES)
+            of = min(workers, 1 + source.size // SHARD_BYTES)
             shards += [Shard(source, number=number, of=of) for number in range(of)]
     return shards
 
@@ -103,17 +96,16 @@ def spool(texts: Iterable[TextSource], folder: Path, field: str = "text") -> lis
     strings, piped = folder / "texts.txt", folder / "standard-input.txt"
     with whole_file(strings) as temporary, temporary.open("w", encoding="utf-8", errors="replace") as stream:
         for text in texts:
+            path = strings
             if text == "-":
-                files[piped] = None
+                path = piped
             elif isinstance(text, Path) or (isinstance(text, str) and _names_a_file(text)):
-                files[Path(text)] = None
-            else:
-                found = text.get(field) if isinstance(text, Mapping) else text
-                if not isinstance(found, str):
-                    problem = f"a record has no text in the field {field!r}; choose the field"
-                    raise InputError(problem, code="field")
-                files[strings] = None
+                path = Path(text)
+            elif isinstance(found := text.get(field) if isinstance(text, Mapping) else text, str):
                 stream.write(f"{found}\n")
+            else:
+                raise InputError(f"a record has no text in the field {field!r}; choose the field", code="field")
+            files[path] = None
     if strings not in files:
         strings.unlink()  # an empty file would look like work worth keeping
     if piped in files:
@@ -126,7 +118,7 @@ def spool(texts: Iterable[TextSource], folder: Path, field: str = "text") -> lis
 
 def _names_a_file(text: str) -> bool:
     """Whether a string is a path, not a text: ``notes.txt``, ``reports/*.jsonl.gz``, a folder that is there."""
-    if not any(map(str.isspace, text)) and _kind(Path(text))[0] is not None:
+    if not any(map(str.isspace, text)) and _kind(Path(text))[0]:
         return True
     try:  # an empty text is none, though Path("") exists
         return 0 < len(text) < _LONGEST_PATH and Path(text).exists()
@@ -135,31 +127,28 @@ def _names_a_file(text: str) -> bool:
 
 
 def _expand(text: str) -> list[str]:
+    """The files of a folder or a pattern; hidden ones, such as what a killed command has left, are in neither."""
     path = Path(text)
     if path.is_dir():
-        found = [str(file) for file in path.rglob("*") if _is_text(file, path)]
+        known = [file for file in path.rglob("*") if _kind(file)[0]]
+        found = [str(file) for file in known if "/." not in f"/{file.relative_to(path).as_posix()}"]
         problem = f"{text} holds no text files; known are {', '.join(sorted(_FORMATS))}"
     elif not path.exists() and glob.has_magic(text):
-        # Path.glob takes no absolute patterns.
-        found = [name for name in glob.glob(text, recursive=True) if Path(name).is_file()]  # noqa: PTH207
+        found = glob.glob(text, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute patterns
         problem = f"no file matches {text}"
     else:
         return [text]
-    if not found:
+    if not (files := sorted(name for name in found if Path(name).is_file())):
         raise InputError(problem, code="no-text")
-    return sorted(found)
+    return files
 
 
-def _is_text(file: Path, folder: Path) -> bool:
-    # Hidden files are none, as in patterns: a killed command may have left its work folder there.
-    hidden = any(name.startswith(".") for name in file.relative_to(folder).parts)
-    return not hidden and file.is_file() and _kind(file)[0] is not None
-
-
-def _kind(path: Path) -> tuple[Format | None, Compression]:
-    compression = _COMPRESSIONS.get(path.suffix.lower(), "")
-    inner = path.with_suffix("") if compression else path
-    return _FORMATS.get(inner.suffix.lower()), compression
+def _kind(path: Path) -> tuple[str, str]:
+    """The format of a file by its name, empty if it is not known, and the compression."""
+    compression = path.suffix.lower().removeprefix(".")
+    if compression in CODECS:
+        return _FORMATS.get(Path(path.stem).suffix.lower(), ""), compression
+    return _FORMATS.get(path.suffix.lower(), ""), ""
 
 
 def _source(name: str, field: str) -> Source:
@@ -171,12 +160,10 @@ def _source(name: str, field: str) -> Source:
     except OSError as error:
         raise InputError(f"{name} cannot be read: {error.strerror}", code="unreadable") from None
     form, compression = _kind(path)
-    if form == "parquet" and compression:
-        problem = f"{name} is a compressed Parquet file; unpack it, Parquet compresses itself"
-        raise InputError(problem, code="format")
-    if not compression and form != "parquet" and head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        problem = f"{name} is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path.name}"
-        raise InputError(problem, code="unreadable")
-    if not compression and form != "parquet" and head.count(b"\0") > _FEW_NULLS:
-        raise InputError(f"{name} is no text: it holds null bytes; give UTF-8 text", code="unreadable")
+    if not compression and form != "parquet":
+        if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+            problem = f"{name} is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path.name}"
+            raise InputError(problem, code="unreadable")
+        if head.count(b"\0") > _FEW_NULLS:
+            raise InputError(f"{name} is no text: it holds null bytes; give UTF-8 text", code="unreadable")
     return Source(os.path.abspath(name), form or "text", compression, field, path.stat().st_size)  # noqa: PTH100
