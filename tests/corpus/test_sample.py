@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rarewords.corpus.sample import context_hashes, smallest_distinct
+from rarewords.corpus.part import context_hashes, smallest_distinct
 from rarewords.corpus.text import split
 from tests.corpus import reference
 
@@ -43,7 +43,7 @@ def test_sample_of_the_whole_is_that_of_the_parts(pairs, k, cut):
 def test_tie_break_decides_between_equal_contexts():
     word, hashes = np.array([0, 0, 0]), np.array([7, 7, 3], dtype=np.uint64)
     key = np.array([9, 4, 5])
-    assert smallest_distinct(word, hashes, 5, (key,)).tolist() == [2, 1]
+    assert smallest_distinct(word, hashes, 5, key).tolist() == [2, 1]
 
 
 def test_hashes_are_those_of_the_formula(wikipedia):

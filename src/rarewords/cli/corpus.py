@@ -63,7 +63,7 @@ def show_command(
     opened = rarewords.Corpus.open(corpus)
     if word is None:
         opened.check()
-        about = {"settings": opened.settings.to_dict(), "totals": asdict(opened.totals)}
+        about = {"settings": asdict(opened.settings), "totals": asdict(opened.totals)}
         options.show(as_json, about, _summary(opened))
         return
     found, count = opened.contexts(word, contexts), opened.count(word)

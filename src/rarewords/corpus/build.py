@@ -9,7 +9,7 @@ import ctypes
 import shutil
 import sys
 from collections.abc import Iterable
-from dataclasses import astuple
+from dataclasses import asdict, astuple
 from pathlib import Path
 
 from rarewords._internal.cache import key_of, require_free, workspace
@@ -46,38 +46,32 @@ def build(
     texts = [texts] if isinstance(texts, str | Path) else texts
     require_free(out)
     with workspace(out) as cache:
-        sources = _sources(texts, field, cache.path)
+        sources: dict[str, Source] = {}
+        for source in find_sources(spool(texts, cache.path / "spool", field), field):
+            digest = source.digest()
+            if digest in sources:
+                message(f"Skipping {source.path}: its text has already been read")
+            elif source.size:
+                sources[digest] = source
         if engine == "local" and workers is None:
             # To start a process takes as long as to read some megabytes.
             workers = min(cores(), 1 + sum(source.size for source in sources.values()) // (2 * SHARD_BYTES))
         with engine_for(engine, workers) as runner:
-            parts = _read(sources, settings, runner, cache.path)
+            parts = _read(sources, settings, runner, cache.path / "shards")
             merge_parts(parts, settings, list(sources), out, runner, cache.path)
     return Corpus.open(out)
 
 
-def _sources(texts: Iterable[TextSource], field: str, work: Path) -> dict[str, Source]:
-    """Files to read by the digest of their content, each content once."""
-    sources: dict[str, Source] = {}
-    for source in find_sources(spool(texts, work / "spool", field), field):
-        digest = source.digest()
-        if digest in sources:
-            message(f"Skipping {source.path}: its text has already been read")
-        elif source.size:
-            sources[digest] = source
-    return sources
-
-
 def _read(sources: dict[str, Source], settings: CorpusSettings, engine: Engine, work: Path) -> list[Path]:
     """Turn text into parts, reusing those of an earlier start."""
-    # min-count is applied when merging; parts do not depend on it.
-    about = {**settings.to_dict(), "min_count": 1}
+    # min_count is applied when merging; parts do not depend on it.
+    about = {**asdict(settings), "min_count": 1}
     shards = {
-        work / "shards" / key_of(about, digest, astuple(shard)[1:]): shard
+        work / key_of(about, digest, astuple(shard)[1:]): shard
         for digest, source in sources.items()
         for shard in cut([source], engine.workers)
     }
-    for folder in (work / "shards").glob("*"):
+    for folder in work.glob("*"):
         if folder not in shards:
             shutil.rmtree(folder, ignore_errors=True)
     left = [folder for folder in shards if not (folder / "done.json").exists()]
@@ -88,10 +82,9 @@ def _read(sources: dict[str, Source], settings: CorpusSettings, engine: Engine, 
             for place, _ in engine.map(_run_shard, [(shards[folder], settings, folder) for folder in left]):
                 bar.advance(shards[left[place]].bytes / 1e6)
         except InputError:  # of a damaged file nothing is kept
-            unfinished = {shards[one].source for one in left if not (one / "done.json").exists()}
-            for folder, shard in shards.items():
-                if shard.source in unfinished:
-                    shutil.rmtree(folder, ignore_errors=True)
+            damaged = {shards[folder].source for folder in left if not (folder / "done.json").exists()}
+            for folder in (folder for folder, shard in shards.items() if shard.source in damaged):
+                shutil.rmtree(folder, ignore_errors=True)
             raise
     return sorted(part for folder in shards for part in folder.glob("part-*"))
 

@@ -1,12 +1,5 @@
-"""The finished corpus: how it lies on disk and how it is read.
+"""The finished corpus: how it is read. docs/concepts/corpus.md describes its files, which are mapped into memory."""
 
-``words.arrow`` has one row per word, ordered by hash; ``contexts.arrow`` one row per sampled context, those
-of a word together, ordered by the hash of the context; ``sentences.arrow`` one row per sentence, compressed
-128 at a time. The files are mapped into memory. ``corpus.json`` holds settings, totals, checksums of the files
-and digests of the texts.
-"""
-
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -20,8 +13,8 @@ import pyarrow.compute as pc
 from rarewords._internal.cache import digest_of
 from rarewords._internal.files import file_digest, read_json
 from rarewords._internal.schema import parse
-from rarewords.corpus.characters import Hash, Int, fold
-from rarewords.corpus.columns import offsets, ragged, take
+from rarewords.corpus.characters import Hash, Int
+from rarewords.corpus.columns import offsets, ragged
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.text import split, word_hashes
 from rarewords.errors import InputError
@@ -48,11 +41,6 @@ class File:
 
     bytes: int
     sha256: str
-
-    @classmethod
-    def of(cls, path: Path) -> Self:
-        """Those of a file as it is."""
-        return cls(path.stat().st_size, file_digest(path))
 
 
 @dataclass(frozen=True)
@@ -129,22 +117,17 @@ class Corpus:
     @cached_property
     def words(self) -> pa.Table:
         """One row per word: ``hash``, ``word``, ``count``, ``contexts``."""
-        return self._opened("words.arrow").read_all()
+        return self._open("words.arrow").read_all()
 
     @cached_property
     def context_rows(self) -> pa.Table:
         """One row per context: ``sentence`` and ``position``."""
-        table = self._opened("contexts.arrow").read_all()
-        self._require("contexts.arrow", len(table) == self.header.contexts)
-        return table
+        return self._open("contexts.arrow").read_all()
 
     @cached_property
     def sentence_file(self) -> pa.RecordBatchFileReader:
         """Record batches of :data:`SENTENCES_PER_BATCH` rows: ``text``."""
-        file = self._opened("sentences.arrow")
-        batches = -(-self.header.sentences // SENTENCES_PER_BATCH)
-        self._require("sentences.arrow", file.num_record_batches == batches)
-        return file
+        return self._open("sentences.arrow")
 
     def __len__(self) -> int:
         """Number of distinct words in the text, those without contexts included."""
@@ -152,27 +135,21 @@ class Corpus:
 
     def find(self, words: Sequence[str]) -> Int:
         """The row of each word in the table of words, -1 if the text does not have it. *Shape:* (words,)"""
-        # No word has a space in it; an empty one is never found.
+        # No word has white space in it, and none is empty.
         words = [word if word.split() == [word] else "" for word in words]
-        if not words or not len(self):
-            return np.full(len(words), -1, dtype=np.int64)
-        if self.settings.lower_case:
-            words = fold("\n".join(words)).split("\n")
-        hashes = word_hashes(words)
-        places = np.minimum(np.searchsorted(self._hashes, hashes), len(self) - 1)
-        found = (self._hashes[places] == hashes) & np.array([bool(word) for word in words])
-        return np.where(found, places, -1)
+        hashes = word_hashes(words, lower_case=self.settings.lower_case)
+        rows = np.minimum(np.searchsorted(self._hashes, hashes), len(self) - 1)
+        return np.where(self._hashes[rows] == hashes, rows, -1)
 
     def count(self, word: str) -> int:
         """How often the word occurs in the text."""
-        number = int(self.find([word])[0])
-        return 0 if number < 0 else int(self.words["count"][number].as_py())
+        (row,) = self.find([word]).tolist()
+        return 0 if row < 0 else int(self.words["count"][row].as_py())
 
     def counts(self, min_count: int = 1) -> tuple[list[str], Int]:
         """Words with contexts and at least ``min_count`` occurrences, and their counts, highest first."""
         table = self.words.select(["word", "count", "contexts"])
-        least = min(min_count, np.iinfo(np.int64).max)  # which is all that Arrow takes
-        table = table.filter((pc.field("count") >= least) & (pc.field("contexts") > 0))
+        table = table.filter((pc.field("count") >= min_count) & (pc.field("contexts") > 0))
         table = table.sort_by([("count", "descending"), ("word", "ascending")])
         return table["word"].to_pylist(), table["count"].to_numpy()
 
@@ -197,13 +174,14 @@ class Corpus:
         :return: which of the asked words it is, row of the sentence, which word of the sentence.
             *Shape:* (contexts,) each
         """
-        numbers = self.find(words)
-        asked = np.flatnonzero(numbers >= 0)
-        sizes = take(self.words["contexts"], numbers[asked])
+        rows = self.find(words)
+        asked = np.flatnonzero(rows >= 0)
+        starts = self._starts[rows[asked]]
+        sizes = self._starts[rows[asked] + 1] - starts
         if contexts is not None:
             sizes = np.minimum(sizes, min(contexts, self.settings.contexts))
-        places = ragged(self._starts[numbers[asked]], sizes)
-        sentence, position = (take(self.context_rows[name], places) for name in ("sentence", "position"))
+        places = ragged(starts, sizes)
+        sentence, position = (_take(self.context_rows[name], places) for name in ("sentence", "position"))
         return np.repeat(asked, sizes), sentence, position
 
     def context_texts(self, words: Sequence[str], contexts: int | None = None) -> Iterator[tuple[Int, list[Context]]]:
@@ -235,21 +213,13 @@ class Corpus:
         spans = zip(line.tolist(), starts, ends, strict=True)
         return [Context(texts[row], start, end) for row, start, end in spans]
 
-    def _opened(self, name: str) -> pa.RecordBatchFileReader:
+    def _open(self, name: str) -> pa.RecordBatchFileReader:
         path = self.path / name
         # A damaged Arrow file can crash the process, so each file is compared with its checksum on first use.
         if _checksum(path, path.stat().st_mtime_ns) != self.header.files[name].sha256:
-            problem = f"{path} is damaged: its checksum differs; build the corpus again"
-            raise InputError(problem, code="damaged")
+            raise InputError(f"{path} is damaged: its checksum differs; build the corpus again", code="damaged")
         options = pa.ipc.IpcReadOptions(use_threads=False)  # which small batches would only wait for
-        file = pa.ipc.open_file(pa.memory_map(str(path)), options=options)
-        self._require(name, json.loads(file.schema.metadata[b"settings"]) == self.settings.to_dict())
-        return file
-
-    def _require(self, name: str, fits: bool) -> None:
-        if not fits:
-            problem = f"{self.path / name} does not fit {self.path / 'corpus.json'}; build the corpus again"
-            raise InputError(problem, code="damaged")
+        return pa.ipc.open_file(pa.memory_map(str(path)), options=options)
 
     @cached_property
     def _starts(self) -> Int:
@@ -258,8 +228,18 @@ class Corpus:
 
     @cached_property
     def _hashes(self) -> Hash:
-        hashes: Hash = self.words["hash"].to_numpy()
-        return hashes
+        return np.asarray(self.words["hash"])
+
+
+def _take(column: pa.ChunkedArray, rows: Int) -> Int:
+    """Some numbers of a column of an Arrow file, of which only these are read. *Shape:* (rows,)"""
+    # Its record batches, except for the last one, have the same number of rows.
+    size = len(column.chunk(0)) if len(column) else 1
+    result, batches = np.zeros(len(rows), dtype=np.int64), rows // size
+    for batch in np.unique(batches).tolist():
+        own = batches == batch
+        result[own] = column.chunk(batch).to_numpy()[rows[own] - batch * size]
+    return result
 
 
 @cache

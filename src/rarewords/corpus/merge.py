@@ -11,8 +11,9 @@ The number of ranges grows with the data, so memory does not; the result does no
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, astuple, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,12 @@ import pyarrow as pa
 
 from rarewords._internal.cache import key_of
 from rarewords._internal.engine import Engine
-from rarewords._internal.files import read_json, whole_folder, write_json
+from rarewords._internal.files import file_digest, read_json, whole_folder, write_json
 from rarewords._internal.progress import progress
 from rarewords.corpus.characters import Hash
-from rarewords.corpus.columns import Array, offsets, open_batch, rows_between, write_batch, write_table
+from rarewords.corpus.columns import Array, offsets, open_batch, rows_between, write_batch
 from rarewords.corpus.corpus import FILES, FORMAT, SENTENCES_PER_BATCH, File, Header, Totals
-from rarewords.corpus.sample import smallest_distinct
+from rarewords.corpus.part import smallest_distinct
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.errors import InputError
 
@@ -56,48 +57,45 @@ class Merge:
         return sorted((self.folder / step).glob("[0-9]*"))  # not what a killed run has half written
 
 
-Step = Callable[[Merge, int, int, Path], None]
-
-
 def merge_parts(
-    paths: Sequence[Path], settings: CorpusSettings, texts: Sequence[str], out: Path, engine: Engine, work: Path
+    parts: Sequence[Path], settings: CorpusSettings, texts: Sequence[str], out: Path, engine: Engine, work: Path
 ) -> None:
-    """Merge the parts at ``paths`` into a corpus at ``out``; intermediate results go to ``work``.
+    """Merge parts into a corpus at ``out``; intermediate results go to ``work``.
 
     :param texts: digests of the texts that the parts were made from.
     """
-    names = [f"{path.parent.name}/{path.name}" for path in paths]
-    merge = Merge(tuple(paths), work / "merge" / key_of(names, settings.to_dict()), settings)
-    read = [Totals(**read_json(path / "part.json")) for path in paths]
-    totals = Totals(*map(sum, zip((0, 0, 0), *map(astuple, read), strict=True)))  # of no parts, nothing
+    names = [f"{path.parent.name}/{path.name}" for path in parts]
+    merge = Merge(tuple(parts), work / "merge" / key_of(names, asdict(settings)), settings)
+    read = [read_json(path / "part.json") for path in parts]
+    totals = Totals(**{name: sum(part[name] for part in read) for name in ("sentences", "words", "replaced")})
     if not totals.words:
         shutil.rmtree(work, ignore_errors=True)  # a second start has no use for it
         raise InputError("the text has no words; check that the files hold text", code="no-text")
-    contexts = sum(len(open_batch(path / "words.arrow")["contexts"].flatten()) for path in paths)
-    _run(merge, "words", merge_words, -(-contexts // CONTEXTS_AT_ONCE), engine)
-    _run(merge, "sentences", merge_sentences, -(-totals.sentences // SENTENCES_AT_ONCE), engine)
+    contexts = sum(len(open_batch(path / "words.arrow")["contexts"].flatten()) for path in parts)
+    _run(merge, "words", contexts // CONTEXTS_AT_ONCE + 1, engine)
+    _run(merge, "sentences", totals.sentences // SENTENCES_AT_ONCE + 1, engine)
     with whole_folder(out) as folder, progress("Writing the corpus"):
-        written = _write_tables(folder, merge)
-        files = {name: File.of(folder / name) for name in FILES}
+        written = _write_tables(merge, folder)
+        files = {name: File((folder / name).stat().st_size, file_digest(folder / name)) for name in FILES}
         header = Header(FORMAT, settings, totals, *written, tuple(sorted(texts)), files)
         write_json(folder / "corpus.json", asdict(header))
 
 
-def _run(merge: Merge, name: str, step: Step, ranges: int, engine: Engine) -> None:
+def _run(merge: Merge, step: str, ranges: int, engine: Engine) -> None:
     """Run a step on each of some ranges of all 64-bit numbers."""
-    edges = [2**64 * number // max(1, ranges) for number in range(max(1, ranges) + 1)]
-    tasks = [(merge, step, *span, f"{name}/{at:06d}") for at, span in enumerate(pairwise(edges))]
-    with progress(f"Merging {name}", total=len(tasks), unit="ranges") as bar:
-        for _ in engine.map(_run_range, tasks):
+    edges = [2**64 * number // ranges for number in range(ranges + 1)]
+    with progress(f"Merging {step}", total=ranges, unit="ranges") as bar:
+        for _ in engine.map(partial(_run_range, merge, step), list(enumerate(pairwise(edges)))):
             bar.advance()
 
 
-def _run_range(task: tuple[Merge, Step, int, int, str]) -> None:
+def _run_range(merge: Merge, step: str, numbered: tuple[int, tuple[int, int]]) -> None:
     """Run a step on one range, unless its result exists."""
-    merge, step, low, high, name = task
-    if not (merge.folder / name).exists():
-        with whole_folder(merge.folder / name) as out:
-            step(merge, low, high, out)
+    number, (low, high) = numbered
+    folder = merge.folder / step / f"{number:06d}"
+    if not folder.exists():
+        with whole_folder(folder) as out:
+            (merge_words if step == "words" else merge_sentences)(merge, low, high, out)
 
 
 def merge_words(merge: Merge, low: int, high: int, out: Path) -> None:
@@ -107,7 +105,7 @@ def merge_words(merge: Merge, low: int, high: int, out: Path) -> None:
     counts = np.zeros(len(hashes), dtype=np.int64)
     np.add.at(counts, numbers, _joined(parts, "count"))
     held: list[Array] = []
-    for part, start in zip(parts, offsets(np.array(list(map(len, parts)))).tolist(), strict=False):
+    for part, start in zip(parts, offsets([len(part) for part in parts]).tolist(), strict=False):
         contexts = part["contexts"].flatten()
         sample = np.empty(len(contexts), dtype=_CONTEXT)
         sample["word"] = np.repeat(numbers[start : start + len(part)], part["contexts"].value_lengths())
@@ -135,8 +133,7 @@ def _joined(batches: list[pa.RecordBatch], name: str) -> Array:
 
 def _smallest(sample: Array, k: int) -> Array:
     """The k smallest contexts of each word; of equal ones the one in the sentence with the smallest key."""
-    ties = (sample["key"], sample["position"])
-    return np.take(sample, smallest_distinct(sample["word"], sample["hash"], k, ties))
+    return np.take(sample, smallest_distinct(sample["word"], sample["hash"], k, sample["key"], sample["position"]))
 
 
 def merge_sentences(merge: Merge, low: int, high: int, out: Path) -> None:
@@ -153,27 +150,26 @@ def merge_sentences(merge: Merge, low: int, high: int, out: Path) -> None:
     write_batch(out / "sentences.arrow", key=keys, text=texts)
 
 
-def _write_tables(folder: Path, merge: Merge) -> tuple[int, int]:
+def _write_tables(merge: Merge, folder: Path) -> tuple[int, int]:
     """Write the Arrow files of a corpus; returns the numbers of sentences and contexts."""
-    words, texts = merge.results("words"), merge.results("sentences")
+    words = merge.results("words")
+    sentences = [open_batch(result / "sentences.arrow") for result in merge.results("sentences")]
     with (merge.folder / "keys").open("wb") as stream:  # a file, since there may be too many for the memory
-        for result in texts:
-            stream.write(open_batch(result / "sentences.arrow")["key"].to_numpy().tobytes())
+        for batch in sentences:
+            stream.write(batch["key"].to_numpy().tobytes())
         rows = stream.tell() // 8
     if rows >= 2**32:
         raise InputError("the sample needs more than 2^32 sentences; use fewer contexts", code="text")
     keys = np.memmap(merge.folder / "keys", np.uint64, "r") if rows else np.zeros(0, np.uint64)
-    batches: dict[str, Iterator[list[Any]]] = {
+    tables: dict[str, Iterator[list[Any]]] = {
         "words": (open_batch(result / "words.arrow").columns for result in words),
         "contexts": (_context_columns(result, keys) for result in words),
-        "sentences": ([open_batch(result / "sentences.arrow")["text"]] for result in texts),
+        "sentences": ([batch["text"]] for batch in sentences),
     }
-    metadata = {"format": FORMAT, "settings": json.dumps(merge.settings.to_dict(), sort_keys=True)}
+    metadata = {"format": FORMAT, "settings": json.dumps(asdict(merge.settings), sort_keys=True)}
     for name, (size, types) in _TABLES.items():
-        compression = "zstd" if name == "sentences" else None  # the others are mapped
-        schema = pa.schema(types, metadata=metadata)
-        write_table(folder / f"{name}.arrow", schema, size, batches[name], compression)
-    return rows, sum(open_batch(result / "contexts.arrow").num_rows for result in words)
+        _write_table(folder / f"{name}.arrow", pa.schema(types, metadata=metadata), size, tables[name])
+    return rows, sum(len(open_batch(result / "contexts.arrow")) for result in words)
 
 
 def _context_columns(result: Path, keys: Hash) -> list[Any]:
@@ -181,3 +177,24 @@ def _context_columns(result: Path, keys: Hash) -> list[Any]:
     rows = np.searchsorted(keys, open_batch(result / "keys.arrow")["key"].to_numpy()).astype(np.uint32)
     contexts = open_batch(result / "contexts.arrow")
     return [rows[contexts["place"].to_numpy()], contexts["position"]]
+
+
+def _write_table(path: Path, schema: pa.Schema, rows: int, batches: Iterator[list[Any]]) -> None:
+    """Write an Arrow file in record batches of ``rows`` rows each, however the given columns are cut."""
+    # Text is compressed; numbers are mapped into memory.
+    options = pa.ipc.IpcWriteOptions(compression="zstd" if path.stem == "sentences" else None)
+    held = schema.empty_table()
+    with pa.ipc.new_file(str(path), schema, options=options) as writer:
+        for columns in batches:
+            held = pa.concat_tables([held, pa.table(list(map(pa.array, columns)), schema=schema)])
+            while len(held) >= rows:
+                writer.write_batch(_one_batch(held[:rows]))
+                held = held[rows:]
+        if len(held):
+            writer.write_batch(_one_batch(held))
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
+    # Copied: a slice would carry bytes of what it was cut from.
+    columns = [pa.concat_arrays([*column.chunks, pa.array([], column.type)]) for column in table.columns]
+    return pa.record_batch(columns, schema=table.schema)

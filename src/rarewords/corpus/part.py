@@ -1,7 +1,11 @@
-"""A part: counts, contexts and sentences of one stretch of text, as two Arrow files.
+"""A part: counts, sampled contexts and sentences of one stretch of text, as two Arrow files.
 
-Words are in the order of their hashes, each with its sampled contexts; sentences in the order of their keys. A
-range of hashes is one stretch of rows, so parts are merged range by range in bounded memory.
+Words are in the order of their hashes, sentences in that of their keys. A range of hashes is one stretch of rows,
+so parts are merged range by range in bounded memory.
+
+The sample of a word's contexts is the k smallest hashes of its distinct contexts. A context is a word with up to
+``window`` words to each side in its sentence. Its hash depends on these words, the place of the word among them
+and the seed, and on nothing else, so the sample of a whole is found in the samples of its parts.
 """
 
 import hashlib
@@ -12,12 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rarewords._internal.files import whole_folder, write_json
-from rarewords.corpus.characters import Hash, Int, fold
+from rarewords.corpus.characters import Hash, Int, fold, mix
 from rarewords.corpus.columns import offsets, ragged, write_batch
-from rarewords.corpus.corpus import Totals
-from rarewords.corpus.sample import context_hashes, smallest_distinct
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.corpus.text import Words, blocks, entry_pattern, split
+from rarewords.corpus.text import Words, blocks, entry_pattern, powers, split
 
 
 def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Path) -> None:
@@ -36,10 +38,10 @@ def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Pat
     words = _words_at(found, first, settings.lower_case)
     del found  # it takes much memory
     match = entry_pattern(settings.words, settings.lower_case).fullmatch
-    kept = np.fromiter((match(word) is not None for word in words), dtype=np.bool_, count=len(words))
+    kept = np.array([match(word) is not None for word in words], dtype=np.bool_)
 
     # Each sentence once, in the order of keys. Equal sentences have equal contexts, so the first will do.
-    keys, place = np.unique(sentence_keys(sentences), return_index=True)
+    keys, place = np.unique(_sentence_keys(sentences), return_index=True)
     lengths = sizes[place]
     numbers = occurrences[ragged(offsets(sizes)[place], lengths)]
 
@@ -62,7 +64,8 @@ def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Pat
         )
         texts = pa.array([sentences[row] for row in place.tolist()], pa.string())
         write_batch(out / "sentences.arrow", key=keys, text=texts)
-        write_json(out / "part.json", vars(Totals(len(sentences), len(occurrences), replaced)))
+        totals = {"sentences": len(sentences), "words": len(occurrences), "replaced": replaced}
+        write_json(out / "part.json", totals)
 
 
 def _words_at(found: list[Words], places: Int, lower_case: bool) -> list[str]:
@@ -75,7 +78,7 @@ def _words_at(found: list[Words], places: Int, lower_case: bool) -> list[str]:
     return fold("\n".join(words)).split("\n") if lower_case and words else words
 
 
-def sentence_keys(sentences: list[bytes]) -> Hash:
+def _sentence_keys(sentences: list[bytes]) -> Hash:
     """A 64-bit key of each sentence's text. *Shape:* (sentences,)
 
     Two of a hundred million sentences share one with a probability of 1 : 3,700.
@@ -98,10 +101,60 @@ def distinct(hashes: Hash) -> tuple[Hash, npt.NDArray[np.int32], Int]:
     encoded = pa.array(hashes).dictionary_encode()
     values = encoded.dictionary.to_numpy()
     order = np.argsort(values)
-    rank = np.empty(len(values), dtype=np.int32)
-    rank[order] = np.arange(len(values), dtype=np.int32)
-    numbers = rank[encoded.indices.to_numpy()]
+    numbers = np.argsort(order).astype(np.int32)[encoded.indices.to_numpy()]
     first = np.empty(len(values), dtype=np.int64)
     # Written from the back, so that the first place of each stays.
     first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
     return values[order], numbers, first
+
+
+def context_hashes(words: Hash, lengths: Int, window: int, seed: int) -> Hash:
+    """Hash the context of every word of some sentences.
+
+    ``words`` (words,): the hashes of the words, sentence after sentence; ``lengths`` (sentences,). With
+    S = running sum of words[j] * m^j and the window [l, r) of the word at i:
+    hash = mix(mix((S[r] - S[l]) * m^-l + seed) + i - l). *Shape:* (words,)
+    """
+    first = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    size = np.repeat(lengths, lengths)
+    at = np.arange(len(words)) - first
+    power, inverse = powers(int(lengths.max(initial=0)).bit_length())
+    running = np.zeros(len(words) + 1, dtype=np.uint64)
+    np.cumsum(words * power[at], out=running[1:])
+    left = np.maximum(at - window, 0)
+    right = np.minimum(at + window + 1, size)
+    hashes: Hash = running[first + right]
+    hashes -= running[first + left]
+    hashes *= inverse[left]
+    hashes += mix(np.array([seed + 1], dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    hashes = mix(hashes)
+    hashes += (at - left).astype(np.uint64)
+    return mix(hashes)
+
+
+def smallest_distinct(word: npt.NDArray[np.integer], hashes: Hash, k: int, *ties: npt.NDArray[np.generic]) -> Int:
+    """For each word the places of its k smallest distinct hashes, ordered by word, then hash.
+
+    ``word`` (contexts,): number of the word each context belongs to; ``hashes`` (contexts,). Of equal
+    contexts the one with the smallest ``ties`` (contexts,) is taken, then the first.
+
+    >>> smallest_distinct(np.array([1, 0, 1, 1, 1]), np.array([5, 9, 2, 5, 7], dtype=np.uint64), 2).tolist()
+    [1, 2, 0]
+    """
+    bits = max(int(word.max(initial=0)).bit_length(), 1)
+    # Word and the upper bits of the hash in one number: one fast sort instead of two slow ones.
+    keys = (word.astype(np.uint64) << np.uint64(64 - bits)) | (hashes >> np.uint64(bits))
+    order = np.argsort(keys)
+    keys = keys[order]
+    same = np.append(keys[1:] == keys[:-1], False)
+    places = np.flatnonzero(same | np.roll(same, 1))  # where the lower bits, or the ties, decide
+    some = order[places]
+    within = (some, *(tie[some] for tie in reversed(ties)))
+    order[places] = some[np.lexsort((*within, hashes[some], keys[places]))]
+    word, hashes = word[order], hashes[order]
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (word[1:] != word[:-1]) | (hashes[1:] != hashes[:-1])
+    order, word = order[new], word[new]
+    first = np.ones(len(order), dtype=np.bool_)
+    first[k:] = word[k:] != word[:-k]  # of equal words side by side, the first k
+    return order[first]

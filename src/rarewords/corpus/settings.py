@@ -1,7 +1,7 @@
 """What a corpus is made with."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from rarewords._internal.schema import LARGEST_NUMBER, bounded, check_bounds
 
@@ -28,7 +28,3 @@ class CorpusSettings:
 
     def __post_init__(self) -> None:
         check_bounds(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The settings as JSON holds them."""
-        return asdict(self)

@@ -1,13 +1,8 @@
-"""Sentences and words of a text, found by array operations on its code points.
+"""Sentences and words of a text, found by array operations on its code points; docs/concepts/corpus.md has the rules.
 
-**Words.** A word is a run of letters, marks and digits of any script. It continues over a hyphen
-(``red-tailed``), over a period or comma between digits (``9,000``), over the periods of initials (``u.s.``,
-``e.g.``) and over the apostrophe of ``n't``. What follows another apostrophe is a word of its own: ``dog's``
-is ``dog`` and ``'s``, ``o'brien`` is ``o`` and ``brien``. Punctuation belongs to the sentence only.
-
-**Sentences.** A sentence ends with its line, or after ``. ! ? …`` and closing quotes or brackets when space
-and then a digit or a letter that is not lower-case follow; not after an abbreviation, an initial, or, before
-a number, ``No.``, ``vol.`` and the like. A sentence longer than 5000 characters is cut between two words.
+After an apostrophe, only ``n't`` stays in its word: ``dog's`` is ``dog`` and ``'s``, ``o'brien`` is ``o`` and ``brien``.
+Sentences may end in closing quotes or brackets after the stop. A number does not begin one after ``No.``, ``vol.`` and
+the like. A sentence longer than 5000 characters is cut between two words.
 """
 
 import re
@@ -122,14 +117,13 @@ def blocks(text: str, size: int = _CHARACTERS_AT_ONCE) -> Iterator[str]:
         start = stop
 
 
-def word_hashes(words: list[str]) -> Hash:
-    """The hash of each word as :func:`split` gives it for a word taken as it is. *Shape:* (words,)"""
+def word_hashes(words: list[str], *, lower_case: bool = False) -> Hash:
+    """The hash of each word as :func:`split` gives it, of its lower case if asked for. *Shape:* (words,)"""
     points = _points("\n".join(["", *words, ""]))
     breaks = np.flatnonzero(points == ord("\n"))
-    return _hash_spans(ch.hashes(False)[points], breaks[:-1] + 1, breaks[1:])
+    return _hash_spans(ch.hashes(lower_case)[points], breaks[:-1] + 1, breaks[1:])
 
 
-@cache
 def entry_pattern(rule: str, lower_case: bool) -> re.Pattern[str]:
     """What a word must look like to get counts and contexts."""
     if rule == "english":
@@ -179,13 +173,11 @@ def _word_flags(points: Points, kind: Kinds) -> tuple[Flags, Flags]:
 
     apostrophe = np.flatnonzero(kind == ch.APOSTROPHE)
     apostrophe = apostrophe[plain[apostrophe - 1] & plain[apostrophe + 1]]
-    around = [points[apostrophe + step] | 32 for step in (-1, 1, 2)]
+    before, first, second = (points[apostrophe + step] | 32 for step in (-1, 1, 2))
     one, two = ~plain[apostrophe + 2], plain[apostrophe + 2] & ~plain[apostrophe + 3]
-    inside[apostrophe[(around[0] == ord("n")) & (around[1] == ord("t")) & one]] = True
-    short = one & ((around[1] == ord("s")) | (around[1] == ord("d")) | (around[1] == ord("m")))
-    long = np.zeros(len(apostrophe), dtype=np.bool_)
-    for first, second in ("re", "ve", "ll"):
-        long |= two & (around[1] == ord(first)) & (around[2] == ord(second))
+    inside[apostrophe[(before == ord("n")) & (first == ord("t")) & one]] = True
+    short = one & np.isin(first, [ord(letter) for letter in "sdm"])
+    long = two & np.any([(first == ord(a)) & (second == ord(b)) for a, b in ("re", "ve", "ll")], axis=0)
     clitics = apostrophe[short | long]
     # Such an ending ends the word: dog's-eye is dog, 's and eye; another may follow at once.
     inside[clitics + 2 + long[short | long]] = False

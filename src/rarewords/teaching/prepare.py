@@ -3,7 +3,7 @@
 import copy
 import weakref
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -213,7 +213,7 @@ def open_corpus(
     if phrases := [word for word in listed or () if len(word.split()) > 1]:
         files = on_one_line(files, phrases, request.field, cache.path / "lines")
     contents = sorted(source.digest() for source in find_sources(files, request.field))
-    path = cache.path / f"corpus-{key_of(contents, wanted.to_dict())}"
+    path = cache.path / f"corpus-{key_of(contents, asdict(wanted))}"
     if not path.exists():
         build(files, path, wanted, field=request.field, workers=request.workers)
     message("Corpus: done")
