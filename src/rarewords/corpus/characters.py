@@ -39,18 +39,14 @@ _SPECIAL = {
     SPACE: "\t_",
     REMOVED: "\xad\u200b\u2060\ufeff",
 }
-_OF_CATEGORY = {
-    "Ll": LOWER, "Lu": LETTER, "Lt": LETTER, "Lm": LETTER, "Lo": LETTER,
-    "Mn": MARK, "Mc": MARK, "Me": MARK, "Nd": DIGIT, "Nl": DIGIT, "No": DIGIT,
-    "Zs": SPACE, "Cc": CONTROL,
-}  # fmt: skip
+_OF_CATEGORY = {"Ll": LOWER, "L": LETTER, "M": MARK, "N": DIGIT, "Zs": SPACE, "Cc": CONTROL}
 
 
 @cache
 def kinds() -> Kinds:
     """The kind of every code point. *Shape:* (TABLE_SIZE,)"""
-    category = unicodedata.category
-    table = [_OF_CATEGORY.get(category(chr(point)), OTHER) for point in range(TABLE_SIZE - 1)]
+    categories = [unicodedata.category(chr(point)) for point in range(TABLE_SIZE - 1)]
+    table = [_OF_CATEGORY.get(one, _OF_CATEGORY.get(one[0], OTHER)) for one in categories]
     result = np.array([*table, OTHER], dtype=np.uint8)
     for kind, characters in _SPECIAL.items():
         result[[ord(character) for character in characters]] = kind

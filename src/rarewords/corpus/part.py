@@ -1,11 +1,8 @@
 """A part: counts, sampled contexts and sentences of one stretch of text, as two Arrow files.
 
 Words are in the order of their hashes, sentences in that of their keys. A range of hashes is one stretch of rows,
-so parts are merged range by range in bounded memory.
-
-The sample of a word's contexts is the k smallest hashes of its distinct contexts. A context is a word with up to
-``window`` words to each side in its sentence. Its hash depends on these words, the place of the word among them
-and the seed, and on nothing else, so the sample of a whole is found in the samples of its parts.
+so parts are merged range by range in bounded memory. Which contexts are sampled depends on their hashes alone
+(docs/concepts/corpus.md), so the sample of a whole is found in the samples of its parts.
 """
 
 import hashlib
@@ -19,7 +16,7 @@ from rarewords._internal.files import whole_folder, write_json
 from rarewords.corpus.characters import Hash, Int, fold, mix
 from rarewords.corpus.columns import offsets, ragged, write_batch
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.corpus.text import Words, blocks, entry_pattern, powers, split
+from rarewords.corpus.text import Words, blocks, entry_pattern, span_sums, split
 
 
 def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Path) -> None:
@@ -33,15 +30,21 @@ def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Pat
     found = [split(block, lower_case=settings.lower_case) for block in blocks(text)]
     sentences = [sentence.encode("utf-8", "replace") for words in found for sentence in words.sentences()]
     sizes = np.concatenate([words.lengths() for words in found])
-    # Words are numbered in the order of their hashes.
-    word_hashes, occurrences, first = distinct(np.concatenate([words.hashes for words in found]))
-    words = _words_at(found, first, settings.lower_case)
+    # Words are numbered in the order of their hashes; to find them by a hash table is faster than to sort.
+    encoded = pa.array(np.concatenate([words.hashes for words in found])).dictionary_encode()
+    word_hashes, ranks = np.unique(encoded.dictionary, return_inverse=True)
+    occurrences = ranks.astype(np.int32)[encoded.indices]
+    place = np.empty(len(word_hashes), dtype=np.int64)
+    place[occurrences] = np.arange(len(occurrences))  # any place of the word
+    words = _words_at(found, place, settings.lower_case)
     del found  # it takes much memory
     match = entry_pattern(settings.words, settings.lower_case).fullmatch
     kept = np.array([match(word) is not None for word in words], dtype=np.bool_)
 
-    # Each sentence once, in the order of keys. Equal sentences have equal contexts, so the first will do.
-    keys, place = np.unique(_sentence_keys(sentences), return_index=True)
+    # Each sentence once, in the order of 64-bit keys. Equal sentences have equal contexts, so the first will do.
+    # Two of a hundred million sentences share a key with a probability of 1 : 3,700.
+    digests = b"".join([hashlib.blake2b(sentence, digest_size=16).digest()[:8] for sentence in sentences])
+    keys, place = np.unique(np.frombuffer(digests, dtype=">u8").astype(np.uint64), return_index=True)
     lengths = sizes[place]
     numbers = occurrences[ragged(offsets(sizes)[place], lengths)]
 
@@ -78,36 +81,6 @@ def _words_at(found: list[Words], places: Int, lower_case: bool) -> list[str]:
     return fold("\n".join(words)).split("\n") if lower_case and words else words
 
 
-def _sentence_keys(sentences: list[bytes]) -> Hash:
-    """A 64-bit key of each sentence's text. *Shape:* (sentences,)
-
-    Two of a hundred million sentences share one with a probability of 1 : 3,700.
-    """
-    digest = hashlib.blake2b
-    joined = b"".join([digest(sentence, digest_size=16).digest()[:8] for sentence in sentences])
-    return np.frombuffer(joined, dtype=">u8").astype(np.uint64)
-
-
-def distinct(hashes: Hash) -> tuple[Hash, npt.NDArray[np.int32], Int]:
-    """Number the distinct hashes in rising order.
-
-    Returns the distinct hashes (distinct,), for each input its number (inputs,) and for each distinct hash
-    the place where it comes first (distinct,).
-
-    >>> values, numbers, first = distinct(np.array([7, 3, 7, 9], dtype=np.uint64))
-    >>> values.tolist(), numbers.tolist(), first.tolist()
-    ([3, 7, 9], [1, 0, 1, 2], [1, 0, 3])
-    """
-    encoded = pa.array(hashes).dictionary_encode()
-    values = encoded.dictionary.to_numpy()
-    order = np.argsort(values)
-    numbers = np.argsort(order).astype(np.int32)[encoded.indices.to_numpy()]
-    first = np.empty(len(values), dtype=np.int64)
-    # Written from the back, so that the first place of each stays.
-    first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
-    return values[order], numbers, first
-
-
 def context_hashes(words: Hash, lengths: Int, window: int, seed: int) -> Hash:
     """Hash the context of every word of some sentences.
 
@@ -116,16 +89,10 @@ def context_hashes(words: Hash, lengths: Int, window: int, seed: int) -> Hash:
     hash = mix(mix((S[r] - S[l]) * m^-l + seed) + i - l). *Shape:* (words,)
     """
     first = np.repeat(np.cumsum(lengths) - lengths, lengths)
-    size = np.repeat(lengths, lengths)
     at = np.arange(len(words)) - first
-    power, inverse = powers(int(lengths.max(initial=0)).bit_length())
-    running = np.zeros(len(words) + 1, dtype=np.uint64)
-    np.cumsum(words * power[at], out=running[1:])
     left = np.maximum(at - window, 0)
-    right = np.minimum(at + window + 1, size)
-    hashes: Hash = running[first + right]
-    hashes -= running[first + left]
-    hashes *= inverse[left]
+    right = np.minimum(at + window + 1, np.repeat(lengths, lengths))
+    hashes = span_sums(words, at, first + left, first + right)
     hashes += mix(np.array([seed + 1], dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
     hashes = mix(hashes)
     hashes += (at - left).astype(np.uint64)

@@ -1,8 +1,8 @@
-"""Sentences and words of a text, found by array operations on its code points; docs/concepts/corpus.md has the rules.
+"""Sentences and words of a text, found by array operations on its code points.
 
-After an apostrophe, only ``n't`` stays in its word: ``dog's`` is ``dog`` and ``'s``, ``o'brien`` is ``o`` and ``brien``.
-Sentences may end in closing quotes or brackets after the stop. A number does not begin one after ``No.``, ``vol.`` and
-the like. A sentence longer than 5000 characters is cut between two words.
+The rules are in docs/concepts/corpus.md. Besides: of what follows an apostrophe only ``n't`` stays in its word, and
+``o'brien`` is ``o`` and ``brien``; a number begins no sentence after ``No.``, ``vol.`` and the like; a sentence longer
+than 5000 characters is cut between two words.
 """
 
 import re
@@ -192,23 +192,30 @@ def _word_flags(points: Points, kind: Kinds) -> tuple[Flags, Flags]:
 
 
 @cache
-def powers(bits: int) -> tuple[Hash, Hash]:
-    """Powers of the multiplier of all rolling hashes, and of its inverse, modulo 2^64. *Shape:* (2^bits,)"""
+def _powers(bits: int) -> tuple[Hash, Hash]:
+    """Powers of the multiplier, and of its inverse, modulo 2^64. *Shape:* (2^bits,) each"""
     factors = np.ones((2, 2**bits), dtype=np.uint64)
     factors[0, 1:], factors[1, 1:] = _MULTIPLIER, pow(_MULTIPLIER, -1, 2**64)
     power, inverse = np.cumprod(factors, axis=1)
     return power, inverse
 
 
-def _hash_spans(values: Hash, starts: Int, ends: Int) -> Hash:
-    """hash = mix(sum over the span of value[i] * multiplier^(i - start)), from one running sum."""
-    power, inverse = powers(len(values).bit_length())
+def span_sums(values: Hash, at: Int, starts: Int, ends: Int) -> Hash:
+    """For each span the sum of value[i] * multiplier^(at[i] - at[start]) modulo 2^64, from one running sum.
+
+    ``at`` (values,): numbers that go up by one inside each span.
+    """
+    power, inverse = _powers(int(at.max(initial=0)).bit_length())
     running = np.zeros(len(values) + 1, dtype=np.uint64)
-    np.cumsum(values * power[: len(values)], out=running[1:])
+    np.cumsum(values * power[at], out=running[1:])
     sums: Hash = running[ends]
     sums -= running[starts]
-    sums *= inverse[starts]
-    return ch.mix(sums)
+    sums *= inverse[at[starts]]
+    return sums
+
+
+def _hash_spans(values: Hash, starts: Int, ends: Int) -> Hash:
+    return ch.mix(span_sums(values, np.arange(len(values)), starts, ends))
 
 
 @cache
