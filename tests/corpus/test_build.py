@@ -125,9 +125,8 @@ def test_the_split_of_the_text_does_not_matter(reference_corpus, halves, monkeyp
 
 
 def test_record_batches_do_not_depend_on_the_ranges(reference_corpus, halves, monkeypatch):
-    sentences = {"sentences": merge._TABLES["sentences"]}  # whose batches readers count on
-    small = {name: (rows >> 13, types) for name, (rows, types) in merge._TABLES.items()}
-    monkeypatch.setattr(merge, "_TABLES", {**small, **sentences})
+    for name in ("words", "contexts"):  # readers count on the batches of sentences
+        monkeypatch.setitem(merge._ROWS, name, merge._ROWS[name] >> 13)
     one = build([halves / "a.txt", halves / "b.txt"], halves / "one", SMALL, workers=1)
     monkeypatch.setattr(merge, "CONTEXTS_AT_ONCE", 9000)
     monkeypatch.setattr(merge, "SENTENCES_AT_ONCE", 1000)

@@ -10,19 +10,16 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-# Kinds below OTHER make words, so that "is it part of a word" is one comparison.
+# np.ndarray below OTHER make words, so that "is it part of a word" is one comparison.
 LOWER, LETTER, MARK, DIGIT, OTHER = 0, 1, 2, 3, 4
 SPACE, NEWLINE, PERIOD, COMMA, HYPHEN, APOSTROPHE, STOP, WIDE_STOP, OPENER, CLOSER, QUOTE = range(5, 16)
-# Kinds from CONTROL on need cleaning; text without them, nearly all of it, is used as it is.
+# np.ndarray from CONTROL on need cleaning; text without them, nearly all of it, is used as it is.
 CONTROL, REMOVED = 16, 17
 
 TABLE_SIZE = 0x32400
 
 Int = npt.NDArray[np.int64]
 Hash = npt.NDArray[np.uint64]
-Points = npt.NDArray[np.uint32]
-Kinds = npt.NDArray[np.uint8]
-Flags = npt.NDArray[np.bool_]
 
 _SPECIAL = {
     PERIOD: ".",
@@ -43,7 +40,7 @@ _OF_CATEGORY = {"Ll": LOWER, "L": LETTER, "M": MARK, "N": DIGIT, "Zs": SPACE, "C
 
 
 @cache
-def kinds() -> Kinds:
+def kinds() -> np.ndarray:
     """The kind of every code point. *Shape:* (TABLE_SIZE,)"""
     categories = [unicodedata.category(chr(point)) for point in range(TABLE_SIZE - 1)]
     table = [_OF_CATEGORY.get(one, _OF_CATEGORY.get(one[0], OTHER)) for one in categories]
@@ -54,7 +51,7 @@ def kinds() -> Kinds:
 
 
 @cache
-def lower_cased() -> Points:
+def lower_cased() -> np.ndarray:
     """The lower case of every code point, one for one, so that positions stay. *Shape:* (TABLE_SIZE,)"""
     # U+0130 is the only character whose lower case is longer: i and a combining dot.
     lower = [ord(chr(point).lower()[0]) for point in range(TABLE_SIZE - 1)]

@@ -14,9 +14,8 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,12 +35,7 @@ CONTEXTS_AT_ONCE = 1_500_000
 SENTENCES_AT_ONCE = 250_000
 # A context while words are merged: its word's number in the range, its hash, and where it is.
 _CONTEXT = np.dtype([("word", "i8"), ("hash", "u8"), ("key", "u8"), ("position", "u2")])
-# Rows of a record batch, and types of the columns.
-_TABLES = {
-    "words": (1 << 20, {"hash": pa.uint64(), "word": pa.string(), "count": pa.int64(), "contexts": pa.uint32()}),
-    "contexts": (1 << 22, {"sentence": pa.uint32(), "position": pa.uint16()}),
-    "sentences": (SENTENCES_PER_BATCH, {"text": pa.string()}),
-}
+_ROWS = {"words": 1 << 20, "contexts": 1 << 22, "sentences": SENTENCES_PER_BATCH}  # of a record batch
 
 
 @dataclass(frozen=True)
@@ -161,32 +155,35 @@ def _write_tables(merge: Merge, folder: Path) -> tuple[int, int]:
     if rows >= 2**32:
         raise InputError("the sample needs more than 2^32 sentences; use fewer contexts", code="text")
     keys = np.memmap(merge.folder / "keys", np.uint64, "r") if rows else np.zeros(0, np.uint64)
-    tables: dict[str, Iterator[list[Any]]] = {
-        "words": (open_batch(result / "words.arrow").columns for result in words),
-        "contexts": (_context_columns(result, keys) for result in words),
-        "sentences": ([batch["text"]] for batch in sentences),
+    tables = {
+        "words": (open_batch(result / "words.arrow") for result in words),
+        "contexts": (_context_rows(result, keys) for result in words),
+        "sentences": (batch.select(["text"]) for batch in sentences),
     }
     metadata = {"format": FORMAT, "settings": json.dumps(asdict(merge.settings), sort_keys=True)}
-    for name, (size, types) in _TABLES.items():
-        _write_table(folder / f"{name}.arrow", pa.schema(types, metadata=metadata), size, tables[name])
+    for name, batches in tables.items():
+        _write_table(folder / f"{name}.arrow", batches, _ROWS[name], metadata)
     return rows, sum(len(open_batch(result / "contexts.arrow")) for result in words)
 
 
-def _context_columns(result: Path, keys: Hash) -> list[Any]:
+def _context_rows(result: Path, keys: Hash) -> pa.RecordBatch:
     """The row of each context's sentence, and its position in it."""
     rows = np.searchsorted(keys, open_batch(result / "keys.arrow")["key"].to_numpy()).astype(np.uint32)
     contexts = open_batch(result / "contexts.arrow")
-    return [rows[contexts["place"].to_numpy()], contexts["position"]]
+    columns = {"sentence": pa.array(rows[contexts["place"].to_numpy()]), "position": contexts["position"]}
+    return pa.RecordBatch.from_pydict(columns)
 
 
-def _write_table(path: Path, schema: pa.Schema, rows: int, batches: Iterator[list[Any]]) -> None:
-    """Write an Arrow file in record batches of ``rows`` rows each, however the given columns are cut."""
+def _write_table(path: Path, batches: Iterator[pa.RecordBatch], rows: int, metadata: dict[str, str]) -> None:
+    """Write an Arrow file in record batches of ``rows`` rows each, however the given ones are cut."""
+    first = next(batches)
+    schema = first.schema.with_metadata(metadata)
     # Text is compressed; numbers are mapped into memory.
     options = pa.ipc.IpcWriteOptions(compression="zstd" if path.stem == "sentences" else None)
     held = schema.empty_table()
     with pa.ipc.new_file(str(path), schema, options=options) as writer:
-        for columns in batches:
-            held = pa.concat_tables([held, pa.table(list(map(pa.array, columns)), schema=schema)])
+        for batch in chain([first], batches):
+            held = pa.concat_tables([held, pa.Table.from_batches([batch], schema)])
             while len(held) >= rows:
                 writer.write_batch(_one_batch(held[:rows]))
                 held = held[rows:]

@@ -53,9 +53,7 @@ def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Pat
     chosen = candidates[smallest_distinct(numbers[candidates], hashes[candidates], settings.contexts)]
     sentence = np.repeat(np.arange(len(lengths)), lengths)[chosen]
     position = (chosen - offsets(lengths)[sentence]).astype(np.uint16)
-    contexts = pa.StructArray.from_arrays(
-        list(map(pa.array, (hashes[chosen], keys[sentence], position))), names=["hash", "key", "position"]
-    )
+    contexts = pa.StructArray.from_arrays([hashes[chosen], keys[sentence], position], ["hash", "key", "position"])
     edges = offsets(np.bincount(numbers[chosen], minlength=len(words)))
     with whole_folder(folder) as out:
         write_batch(

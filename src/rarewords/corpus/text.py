@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from rarewords.corpus import characters as ch
-from rarewords.corpus.characters import Flags, Hash, Int, Kinds, Points
+from rarewords.corpus.characters import Hash, Int
 
 # Arrays over this many characters stay in the processor's cache; ten times as many are three times slower.
 _CHARACTERS_AT_ONCE = 1 << 15
@@ -132,26 +132,25 @@ def entry_pattern(rule: str, lower_case: bool) -> re.Pattern[str]:
     return re.compile(rf"(?=.{{1,{MAX_WORD}}}$).*[^\W\d_].*")
 
 
-def _points(text: str) -> Points:
+def _points(text: str) -> np.ndarray:
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    known: Points = np.minimum(points, np.uint32(ch.TABLE_SIZE - 1))
-    return known
+    return np.minimum(points, np.uint32(ch.TABLE_SIZE - 1))
 
 
-def _clean(text: str) -> tuple[str, Points, Kinds]:
+def _clean(text: str) -> tuple[str, np.ndarray, np.ndarray]:
     """The text without control characters, its code points and their kinds with line ends at both sides."""
     padding = "\n" * _PAD
     points = _points(padding + text + padding)
     kind = ch.kinds()[points]
     if kind.max() >= ch.CONTROL:
-        exact = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
         own = kind[_PAD:-_PAD]
+        exact = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
         exact = np.where(own == ch.CONTROL, np.uint32(ord(" ")), exact)[own != ch.REMOVED]
         return _clean(exact.tobytes().decode("utf-32-le", "surrogatepass"))
     return text, points, kind
 
 
-def _word_flags(points: Points, kind: Kinds) -> tuple[Flags, Flags]:
+def _word_flags(points: np.ndarray, kind: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where words start, and their last characters. *Shape:* (characters,) each"""
     plain = kind < ch.OTHER
     inside = plain.copy()
@@ -223,7 +222,7 @@ def _hashes_of(words: str) -> Hash:
     return word_hashes(words.split())
 
 
-def _sentence_starts(kind: Kinds, starts: Int, ends: Int, hashes: Hash) -> Int:
+def _sentence_starts(kind: np.ndarray, starts: Int, ends: Int, hashes: Hash) -> Int:
     """Positions after which a new sentence begins inside a line; ``hashes`` are those of lower-case words."""
     wide = np.flatnonzero(kind == ch.WIDE_STOP) + 1
     if not ends.size:
@@ -256,9 +255,7 @@ def _sentence_starts(kind: Kinds, starts: Int, ends: Int, hashes: Hash) -> Int:
 def _cut_long(cuts: Int, starts: Int, ends: Int) -> Int:
     """Add cuts so that no sentence is longer than MAX_SENTENCE, each at the start of a word."""
     # Not between a word and its 's: alone it would be read as another word.
-    glued = np.zeros(len(starts), dtype=np.bool_)
-    glued[1:] = starts[1:] == ends[:-1]
-    places = np.append(starts[~glued], cuts[-1]).tolist()
+    places = np.append(starts[~np.isin(starts, ends)], cuts[-1]).tolist()
     extra: list[int] = []
     for begin, end in pairwise(cuts.tolist()):
         while end - begin > MAX_SENTENCE:
