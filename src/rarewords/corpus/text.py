@@ -166,9 +166,7 @@ def _word_flags(points: np.ndarray, kind: np.ndarray) -> tuple[np.ndarray, np.nd
     initial = period[alone & (after <= ch.LETTER) & ~plain[period + 2]]
     inside[initial] = True
     last = period[alone & (after >= ch.OTHER)]
-    joined = np.zeros(len(kind), dtype=np.bool_)
-    joined[initial] = True
-    inside[last[joined[last - 2]]] = True
+    inside[last[np.isin(last - 2, initial)]] = True
 
     apostrophe = np.flatnonzero(kind == ch.APOSTROPHE)
     apostrophe = apostrophe[plain[apostrophe - 1] & plain[apostrophe + 1]]
