@@ -4,15 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-
-Array = npt.NDArray[Any]
 
 
 def write_batch(path: Path, **columns: Any) -> None:
     """Write columns as an Arrow file of one record batch."""
-    batch = pa.RecordBatch.from_pydict({name: pa.array(values) for name, values in columns.items()})
+    batch = pa.RecordBatch.from_pydict(columns)
     with pa.ipc.new_file(str(path), batch.schema) as writer:
         writer.write_batch(batch)
 
@@ -30,7 +27,7 @@ def rows_between(batch: pa.RecordBatch, low: int, high: int) -> pa.RecordBatch:
     return batch.slice(start, stop - start)
 
 
-def offsets(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def offsets(lengths: Any) -> np.ndarray:
     """Where each stretch starts, and the end. *Shape:* (n,) -> (n + 1,)
 
     >>> offsets(np.array([2, 3])).tolist()
@@ -39,7 +36,7 @@ def offsets(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
-def ragged(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def ragged(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """The places of several stretches, one after the other.
 
     >>> ragged(np.array([5, 0]), np.array([2, 3])).tolist()

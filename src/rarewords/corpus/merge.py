@@ -24,8 +24,7 @@ from rarewords._internal.cache import key_of
 from rarewords._internal.engine import Engine
 from rarewords._internal.files import file_digest, read_json, whole_folder, write_json
 from rarewords._internal.progress import progress
-from rarewords.corpus.characters import Hash
-from rarewords.corpus.columns import Array, offsets, open_batch, rows_between, write_batch
+from rarewords.corpus.columns import offsets, open_batch, rows_between, write_batch
 from rarewords.corpus.corpus import FILES, FORMAT, SENTENCES_PER_BATCH, File, Header, Totals
 from rarewords.corpus.part import smallest_distinct
 from rarewords.corpus.settings import CorpusSettings
@@ -98,7 +97,7 @@ def merge_words(merge: Merge, low: int, high: int, out: Path) -> None:
     hashes, first, numbers = np.unique(_joined(parts, "hash"), return_index=True, return_inverse=True)
     counts = np.zeros(len(hashes), dtype=np.int64)
     np.add.at(counts, numbers, _joined(parts, "count"))
-    held: list[Array] = []
+    held: list[np.ndarray] = []
     for part, start in zip(parts, offsets([len(part) for part in parts]).tolist(), strict=False):
         contexts = part["contexts"].flatten()
         sample = np.empty(len(contexts), dtype=_CONTEXT)
@@ -121,11 +120,11 @@ def merge_words(merge: Merge, low: int, high: int, out: Path) -> None:
     write_batch(out / "keys.arrow", key=keys)
 
 
-def _joined(batches: list[pa.RecordBatch], name: str) -> Array:
+def _joined(batches: list[pa.RecordBatch], name: str) -> np.ndarray:
     return np.concatenate([batch[name].to_numpy() for batch in batches])
 
 
-def _smallest(sample: Array, k: int) -> Array:
+def _smallest(sample: np.ndarray, k: int) -> np.ndarray:
     """The k smallest contexts of each word; of equal ones the one in the sentence with the smallest key."""
     return np.take(sample, smallest_distinct(sample["word"], sample["hash"], k, sample["key"], sample["position"]))
 
@@ -166,12 +165,11 @@ def _write_tables(merge: Merge, folder: Path) -> tuple[int, int]:
     return rows, sum(len(open_batch(result / "contexts.arrow")) for result in words)
 
 
-def _context_rows(result: Path, keys: Hash) -> pa.RecordBatch:
+def _context_rows(result: Path, keys: np.ndarray) -> pa.RecordBatch:
     """The row of each context's sentence, and its position in it."""
     rows = np.searchsorted(keys, open_batch(result / "keys.arrow")["key"].to_numpy()).astype(np.uint32)
     contexts = open_batch(result / "contexts.arrow")
-    columns = {"sentence": pa.array(rows[contexts["place"].to_numpy()]), "position": contexts["position"]}
-    return pa.RecordBatch.from_pydict(columns)
+    return pa.RecordBatch.from_pydict({"sentence": rows[contexts["place"]], "position": contexts["position"]})
 
 
 def _write_table(path: Path, batches: Iterator[pa.RecordBatch], rows: int, metadata: dict[str, str]) -> None:

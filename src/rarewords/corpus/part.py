@@ -9,7 +9,6 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from rarewords._internal.files import whole_folder, write_json
@@ -97,7 +96,7 @@ def context_hashes(words: Hash, lengths: Int, window: int, seed: int) -> Hash:
     return mix(hashes)
 
 
-def smallest_distinct(word: npt.NDArray[np.integer], hashes: Hash, k: int, *ties: npt.NDArray[np.generic]) -> Int:
+def smallest_distinct(word: np.ndarray, hashes: Hash, k: int, *ties: np.ndarray) -> Int:
     """For each word the places of its k smallest distinct hashes, ordered by word, then hash.
 
     ``word`` (contexts,): number of the word each context belongs to; ``hashes`` (contexts,). Of equal

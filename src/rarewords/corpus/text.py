@@ -134,7 +134,7 @@ def entry_pattern(rule: str, lower_case: bool) -> re.Pattern[str]:
 
 def _points(text: str) -> np.ndarray:
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    return np.minimum(points, np.uint32(ch.TABLE_SIZE - 1))
+    return points.clip(max=ch.TABLE_SIZE - 1)
 
 
 def _clean(text: str) -> tuple[str, np.ndarray, np.ndarray]:
