@@ -1,6 +1,6 @@
-"""Write the card of a WNLaMPro data set: how it was made, its sizes beside the paper's, the paper's examples.
+"""Write the card of a WNLaMPro data set: how it was made, its sizes compared with the paper's, the paper's examples.
 
-PYTHONPATH=src python training/dataset_card.py DATASET --counts STORE [--model default]
+PYTHONPATH=src python training/dataset_card.py DATASET --counts CORPUS [--model default]
     [--source "English Wikipedia"] [--seed 0] --out README.md
 """
 
@@ -98,43 +98,42 @@ def dataset_card(dataset: Dataset, seed: int, words: int, total: int, vocabulary
 
 {len(dataset):,} entries ({dev:,} dev, {len(dataset) - dev:,} test) that ask what a language model
 understands of a word: its antonym, its hypernyms, its cohyponyms, or the word it is a misspelling of. The
-data set and its rules are those of Schick & Schütze, *Rare Words: A Major Problem for Contextualized
-Embeddings and How to Fix it by Attentive Mimicking* (AAAI 2020); the entries are new, built from other
-counts.
+rules are those of Schick & Schütze, *Rare Words: A Major Problem for Contextualized Embeddings and How to
+Fix it by Attentive Mimicking* (AAAI 2020). The entries are new, built from the counts of a smaller corpus.
 
 ## How it was built
-`rarewords wnlampro build --counts STORE --model MODEL --out FILE`, from
+`rarewords wnlampro build --counts CORPUS --model MODEL --out FILE`, from
 
 - WordNet 3.0,
 - the counts of {words:,} words ({total:,} occurrences) in {source},
 - the {vocabulary:,} whole words of the model's vocabulary.
 
 Seed {seed}; {DEV_SHARE:.0%} of each relation is dev. Rare: below {MEDIUM}
-occurrences; medium: below {FREQUENT}; frequent: from {FREQUENT} on. The Zipf value of a
+occurrences; medium: below {FREQUENT}; frequent: {FREQUENT} or more. The Zipf value of a
 word is log10 of its occurrences per billion words of the corpus. The {kept:,} corruptions
 are of words of at least {SHORTEST_CORRUPTED} letters; none of them is a word of WordNet or of
 the vocabulary, and all are rare in the corpus.
 
 SHA-256 of the entries: `{dataset.digest}`. A rebuild from the same counts gives the same bytes.
 
-## Sizes beside the paper's
+## Sizes compared with the paper
 {sizes_beside_the_papers(dataset)}
-The paper counted nearly a billion words, {1e9 / total:.0f} times as many as here, so more of
-its words are frequent. Its antonyms and cohyponyms are fewer than WordNet 3.0 gives by the rules as printed.
+The paper's corpus has nearly a billion words, {1e9 / total:.0f} times as many, so more of its words are
+frequent. The paper has fewer antonyms and cohyponyms than its rules give with WordNet 3.0.
 
 ## The paper's examples
 {examples_table(dataset)}
 In WordNet 3.0 *local* has the antonyms *national* (first sense) and *general* (third), and *global* has none.
 
-## Terms
-Derived from WordNet 3.0, © 2006 Princeton University; its licence is in `LICENSE-WordNet.txt`.
+## License
+Derived from WordNet 3.0, © 2006 Princeton University; its license is in `LICENSE-WordNet.txt`.
 """
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("dataset")
-    parser.add_argument("--counts", required=True, help="the corpus corpus it was built from")
+    parser.add_argument("--counts", required=True, help="the corpus it was built from")
     parser.add_argument("--model", default="default")
     parser.add_argument("--source", default="a corpus")
     parser.add_argument("--seed", type=int, default=0)
