@@ -12,11 +12,11 @@ import numpy as np
 import torch
 
 from experiments.common import spearman
+from experiments.tasks.profiles import profiles, states
 from rarewords import Corpus, LanguageModel, WordLearner
 from rarewords.learner.evidence import Evidence
 from rarewords.learner.expected import pool, read
 from rarewords.learner.masked import MaskedContexts, contexts_of_sentences, contexts_of_words
-from rarewords.learner.similarity import profiles, states
 
 NONCE = "wug"
 LENGTHS, PARTS = (2, 4, 6), ("train", "test")

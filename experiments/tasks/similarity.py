@@ -7,10 +7,10 @@ import numpy as np
 import torch
 
 from experiments.common import spearman
+from experiments.tasks.profiles import profiles, states
 from rarewords import Corpus, LanguageModel
 from rarewords.learner.learner import WordLearner
 from rarewords.learner.masked import contexts_of_words
-from rarewords.learner.similarity import profiles, states
 from rarewords.teaching.learners import open_learner
 
 _RESAMPLES = 1000

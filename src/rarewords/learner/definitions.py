@@ -4,13 +4,12 @@ A definition is read like a sentence, in two frames in which the model sees the 
 
     a small orange fruit is called a kumquat.       "kumquat" means a small orange fruit.
 
-The mask follows behind the word and a slash, as in :mod:`.expected`: the expected embedding says what the
-model makes of the definition. Two more frames ask for the kind of thing, and count as much::
+Two more frames ask for the kind of thing, and count as much::
 
     a kumquat is a kind of [MASK]: a small orange fruit.        a small orange fruit is a kind of [MASK].
 
-The definition's own words count as well. Each known content word *t* has an embedding, and the more it agrees with
-the embedding *v* of the word, the more it counts. Early words count more, and the *head* counts most, because a
+Its own words count as well. Each known content word *t* has an embedding, and the more it agrees with the
+embedding *v* of the word, and the earlier it stands, the more it counts. The *head* counts most, because a
 definition starts with the kind of thing that it defines::
 
     content = 0.4 sum over t of softmax(10 cos(e(t), v) - 0.1 place(t)) e(t) + 0.8 e(head)
@@ -89,22 +88,17 @@ def senses(definition: str) -> list[str]:
 
 def read_definitions(lm: LanguageModel, known: KnownWords, tasks: Sequence[Evidence], length: int) -> Tensor:
     """The expected embedding by each word's definitions, by default the mean. *Shape:* (words, dim)"""
-    mask = lm.tokens.mask_token
+    mask, shown, kinds = lm.tokens.mask_token, list[list[tuple[str, str]]](), list[list[tuple[str, str]]]()
+    for task in tasks:
+        article = _article(task.word)
+        shown.append([(task.word, text) for one in task.definitions for text in sentences_of(task.word, one)])
+        frames = [(sense, frame) for sense in _senses_of(task) for frame in _KINDS]
+        kinds.append([(mask, frame.format(a=article, w=task.word, d=sense, m=mask)) for sense, frame in frames])
 
     def pooled(texts: Sequence[Sequence[tuple[str, str]]], reading: str) -> Tensor:
         contexts = contexts_of_sentences(lm.tokens, [pair for own in texts for pair in own], length=length)
         return pool(read(lm, known, contexts, reading), np.array([len(own) for own in texts], np.int64), known.mean)
 
-    shown = [[(task.word, text) for one in task.definitions for text in sentences_of(task.word, one)] for task in tasks]
-    kinds = [
-        [
-            (mask, frame.format(a=_article(task.word), w=task.word, d=sense, m=mask))
-            for one in task.definitions
-            for sense in senses(one)
-            for frame in _KINDS
-        ]
-        for task in tasks
-    ]
     return (pooled(shown, "shown") + pooled(kinds, "masked")) / 2
 
 
@@ -112,15 +106,13 @@ def content(lm: LanguageModel, known: KnownWords, tasks: Sequence[Evidence], emb
     """Where the words of each definition point; zero without a known word. *Shape:* (words, dim)"""
     towards, result = known.directions(embeddings), torch.zeros_like(embeddings)
     for row, task in enumerate(tasks):
-        texts = [sense for one in task.definitions for sense in senses(one)]
-        words = dict.fromkeys(word for text in texts for word in content_words(lm, text) if word != task.word)
-        ids = [lm.whole_words[word] for word in words if word in lm.whole_words]
+        ids = [lm.whole_words[word] for word in _content_words(lm, task) if word in lm.whole_words]
         if ids:
             directions = known.directions(lm.embeddings[ids])
             places = torch.arange(len(ids), device=directions.device)
             weights = torch.softmax(_SHARPNESS * directions @ towards[row] - _DECAY * places, dim=0)
             result[row] = _CONTENT * weights @ directions
-        heads = [lm.whole_words[word] for text in texts if (word := head(lm, text)) and word != task.word]
+        heads = [lm.whole_words[word] for text in _senses_of(task) if (word := head(lm, text)) and word != task.word]
         if heads:
             result[row] += _HEAD * known.directions(lm.embeddings[heads]).mean(0)
     return result
@@ -131,18 +123,11 @@ def mean_of_words(lm: LanguageModel, known: KnownWords, task: Evidence) -> Tenso
 
     A word of several subwords counts by their mean.
     """
-    texts = [sense for one in task.definitions for sense in senses(one)]
-    words = dict.fromkeys(word for text in texts for word in content_words(lm, text) if word != task.word)
-    own = [lm.embeddings[ids].float().mean(0) for ids in lm.tokens.subwords_of(list(words))]
+    words = _content_words(lm, task)
+    own = [lm.embeddings[ids].float().mean(0) for ids in lm.tokens.subwords_of(words)]
     directions = known.directions(torch.stack([*own, known.mean])).sum(0)
     unit: Tensor = directions / directions.norm().clamp_min(1e-9)
     return unit
-
-
-def content_words(lm: LanguageModel, text: str) -> list[str]:
-    """The words of a text that carry meaning."""
-    words = re.findall(r"[^\W\d_]+", fold(text) if lm.lower_case else text)
-    return [word for word in words if _has_content(word)]
 
 
 def head(lm: LanguageModel, text: str) -> str | None:
@@ -162,6 +147,17 @@ def head(lm: LanguageModel, text: str) -> str | None:
             break
     last = next((word for word in reversed(phrase) if word in lm.whole_words), None)
     return last and next((one for one in _singulars(last) if one in lm.whole_words), last)
+
+
+def _senses_of(task: Evidence) -> list[str]:
+    return [sense for definition in task.definitions for sense in senses(definition)]
+
+
+def _content_words(lm: LanguageModel, task: Evidence) -> list[str]:
+    """The words of the definitions of a word that carry meaning, each once, without the word itself."""
+    text = " ".join(_senses_of(task))
+    words = re.findall(r"[^\W\d_]+", fold(text) if lm.lower_case else text)
+    return [word for word in dict.fromkeys(words) if _has_content(word) and word != task.word]
 
 
 def _singulars(word: str) -> Iterator[str]:

@@ -9,7 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rarewords.corpus.corpus import Corpus
 from rarewords.embeddings import WordEmbeddings
+from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 
 _PENALTIES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -61,22 +63,31 @@ class LearnedEmbeddings:
 
 
 class Learner(Protocol):
-    """Sentences and definitions in, embeddings out."""
+    """Sentences and definitions in, embeddings out.
+
+    :ivar lm: the masked LM that reads.
+    :ivar key: a digest of everything the embeddings depend on besides the language model.
+    :ivar passes: how often the language model reads each sentence.
+    """
 
     @property
-    def lm(self) -> LanguageModel:
-        """The masked LM that reads."""
+    def lm(self) -> LanguageModel: ...
 
     @property
-    def key(self) -> str:
-        """A digest of everything the embeddings depend on besides the language model."""
+    def key(self) -> str: ...
 
     @property
-    def passes(self) -> int:
-        """How often the language model reads each sentence."""
+    def passes(self) -> int: ...
 
     def learn_each(self, tasks: Sequence[Evidence]) -> list[LearnedEmbedding | None]:
         """An embedding for each word; None for a word that there is nothing to learn from."""
+
+
+def require_same_case(lm: LanguageModel, corpus: Corpus) -> None:
+    """Refuse a corpus that was built for a model of the other case."""
+    if corpus.settings.lower_case != lm.lower_case:
+        problem = "the corpus and the model differ in lower-casing; build it for the model"
+        raise InputError(problem, code="lower-case")
 
 
 def ridge(inputs: Tensor, targets: Tensor) -> tuple[Tensor, float, float]:

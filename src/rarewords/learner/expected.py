@@ -1,7 +1,6 @@
 """Contexts read by the language model itself.
 
-Put the mask where a word stood and ask the model what it expects there. The answer is a distribution over the
-words it knows; the reading is the expected embedding::
+Put the mask where a word stood and ask the model what it expects there. The reading is the expected embedding::
 
     reading(C) = sum over known words t of p(t | C) e(t)
 
@@ -9,7 +8,7 @@ With ``shown`` the word stays in its sentence and the mask follows behind a slas
 tree``: the model then expects a word that fits both the place and what it knows about the subwords.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -43,47 +42,29 @@ def read(lm: LanguageModel, known: KnownWords, contexts: MaskedContexts, reading
         return (read(lm, known, contexts, "masked") + read(lm, known, contexts, "shown")) / 2
     if reading == "shown":
         contexts = _with_words(lm, contexts)
-    kept = torch.float16 if lm.device.type == "cuda" else torch.float32
-    half = reading_type(lm.device) == torch.bfloat16
-    column = None
+    own = None
     if reading == "forbidden":
-        own = np.array([lm.whole_words[word] for word in contexts.words])[contexts.owner]
-        column = torch.searchsorted(known.ids, torch.from_numpy(own).to(lm.device))
+        ids = np.array([lm.whole_words[word] for word in contexts.words])[contexts.owner]
+        own = torch.searchsorted(known.ids, torch.from_numpy(ids).to(lm.device))
+    half = reading_type(lm.device) == torch.bfloat16
 
-    def compute(part: list[int], inputs: Tensor, blank: Tensor) -> Tensor:
+    def expected(part: list[int], inputs: Tensor) -> Tensor:
         with torch.autocast(lm.device.type, dtype=torch.bfloat16, enabled=half):
-            logits = lm.logits_at(inputs, blank)
+            logits = lm.logits_at(inputs, torch.from_numpy(contexts.blank[part]).to(lm.device))
         logits = logits[:, known.ids].float()
-        if column is not None:
-            logits.scatter_(1, column[part][:, None], float("-inf"))
-        return (torch.softmax(logits, dim=-1) @ known.embeddings).to(kept)
+        if own is not None:
+            logits.scatter_(1, own[part][:, None], float("-inf"))
+        return torch.softmax(logits, dim=-1) @ known.embeddings
 
-    return at_masks(lm, contexts, compute, lm.dim, kept)
-
-
-def at_masks(
-    lm: LanguageModel,
-    contexts: MaskedContexts,
-    compute: Callable[[list[int], Tensor, Tensor], Tensor],
-    size: int,
-    dtype: torch.dtype = torch.float32,
-) -> Tensor:
-    """What ``compute`` makes of each context, on the model's device. *Shape:* (contexts, size)
-
-    :param compute: gets the numbers of some contexts, their input embeddings and the place of the mask in
-        each. *Shapes:* (batch,), (batch, length, dim), (batch,) -> (batch, size)
-    """
-    result = torch.zeros(len(contexts.rows), size, device=lm.device, dtype=dtype)
-
-    def computed(part: list[int], inputs: Tensor) -> Tensor:
-        return compute(part, inputs, torch.from_numpy(contexts.blank[part]).to(lm.device))
-
-    budget = _TOKENS_ON_CPU if lm.device.type == "cpu" else _TOKENS_ON_GPU
-    with progress("Reading", total=len(contexts.rows), unit="contexts") as bar:
-        for part, found in lm.in_batches([InputRow(row) for row in contexts.rows], computed, budget):
-            result[part] = found
+    on_cpu, on_gpu = lm.device.type == "cpu", lm.device.type == "cuda"
+    kept = torch.float16 if on_gpu else torch.float32
+    readings = torch.zeros(len(contexts.rows), lm.dim, device=lm.device, dtype=kept)
+    rows, tokens = [InputRow(row) for row in contexts.rows], _TOKENS_ON_CPU if on_cpu else _TOKENS_ON_GPU
+    with progress("Reading", total=len(rows), unit="contexts") as bar:
+        for part, found in lm.in_batches(rows, expected, tokens):
+            readings[part] = found.to(kept)
             bar.advance(len(part))
-    return result
+    return readings
 
 
 def _with_words(lm: LanguageModel, contexts: MaskedContexts) -> MaskedContexts:
@@ -93,18 +74,17 @@ def _with_words(lm: LanguageModel, contexts: MaskedContexts) -> MaskedContexts:
     rows, blank = list(contexts.rows), contexts.blank.copy()
     for at, (row, word) in enumerate(zip(contexts.rows, contexts.owner.tolist(), strict=True)):
         if len(row) + len(shown[word]) <= lm.max_length:
-            rows[at] = np.concatenate([row[: blank[at]], shown[word], row[blank[at] :]])
+            rows[at] = np.insert(row, blank[at], shown[word])
             blank[at] += len(shown[word])
     return replace(contexts, rows=rows, blank=blank)
 
 
 def pool(readings: Tensor, counts: np.ndarray, none: Tensor) -> Tensor:
-    """The mean reading of each word.
+    """The mean reading of each word. *Shape:* (words, dim)
 
     :param readings: those of a word together. *Shape:* (contexts, dim)
     :param counts: the number of contexts of each word. *Shape:* (words,)
     :param none: what a word without contexts gets. *Shape:* (dim,)
-    :return: *Shape:* (words, dim)
     """
     numbers = torch.from_numpy(counts).to(readings.device)
     means = sums(readings.float(), numbers) / numbers.clamp_min(1)[:, None]
@@ -138,19 +118,20 @@ def read_corpus(
     """
     size = _WORDS_AT_ONCE if engine or lm.device.type == "cpu" else _WORDS_AT_ONCE_ON_GPU
     chunks = [list(words[at : at + size]) for at in range(0, max(1, len(words)), size)]
-    task = partial(_read_chunk, lm, corpus, how, cache)
-    parts: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    task, parts = partial(_read_chunk, lm, corpus, how, cache), dict[int, dict[str, np.ndarray]]()
     with progress("Reading", len(words), "words") as bar:
         for number, part in (engine or LocalEngine(1)).map(task, chunks):
             parts[number] = part
             bar.advance(len(chunks[number]))
-    readings, counts = zip(*(parts[number] for number in sorted(parts)), strict=True)
-    return torch.from_numpy(np.concatenate(readings)).to(lm.device), np.concatenate(counts)
+    readings, counts = (
+        np.concatenate([parts[number][name] for number in sorted(parts)]) for name in ("reading", "counts")
+    )
+    return torch.from_numpy(readings).to(lm.device), counts
 
 
 def _read_chunk(
     lm: LanguageModel, corpus: Corpus, how: tuple[str, int, int], cache: Cache | None, words: list[str]
-) -> tuple[np.ndarray, np.ndarray]:
+) -> dict[str, np.ndarray]:
     reading, contexts, length = how
 
     def make() -> dict[str, np.ndarray]:
@@ -160,13 +141,11 @@ def _read_chunk(
         return {"reading": pooled.cpu().numpy(), "counts": masked.counts}
 
     key = key_of(lm.fingerprint, corpus.key, *how, words)
-    found = make() if cache is None else cache.arrays("readings", key, make)
-    return found["reading"], found["counts"]
+    return make() if cache is None else cache.arrays("readings", key, make)
 
 
 def shares(readings: Tensor, known: KnownWords, embedding: Tensor) -> Tensor:
-    """How much each reading of one word moves it towards its embedding; they add up to one. *Shape:*
-    (contexts,)
+    """How much each reading of one word moves it towards its embedding; they add up to 1. *Shape:* (contexts,)
 
     This is the attention of attentive mimicking with the embedding as the judge: a context counts by the dot
     product of its reading and what all of them say together.

@@ -1,16 +1,14 @@
 """Word embeddings from what the language model itself reads in a word's contexts.
 
-There are three kinds of evidence, each a direction from the mean embedding:
+The embedding is a weighted sum of directions from the mean embedding, at the usual distance from it:
 
-* the **reading** of the contexts (:mod:`rarewords.learner.expected`), moved by one matrix A. A is fitted on
-  known words, which must not be expected in their own contexts, so that it brings readings to embeddings;
-* the **spelling** (:mod:`rarewords.learner.spelling`), which counts more the more a word resembles a known one;
+* the **reading** of contexts and definitions, moved by one matrix A. A is fitted on known words, which must not
+  be expected in their own contexts, so that it brings readings to embeddings; without one, A is the identity;
+* the **spelling**, which counts more the more a word resembles a known one;
 * the **subwords**, for a word without contexts, by one-token approximation.
 
-Their weighted sum, at the usual distance from the mean, is the embedding. It can be *fused*: one-token
-approximation then finds the embedding that does alone what the subwords and this embedding do side by side.
-
-Without a fitted matrix A is the identity: nothing is trained, and any masked language model can be used.
+It can be *fused*: one-token approximation then finds the embedding that does alone what the subwords and this
+embedding do side by side.
 """
 
 import hashlib
@@ -28,11 +26,12 @@ from torch import Tensor
 from rarewords._internal.cache import Cache, key_of
 from rarewords._internal.engine import Engine, one_thread
 from rarewords._internal.files import reading, whole_folder, write_json
+from rarewords._internal.schema import checked_settings
 from rarewords.corpus.corpus import Corpus
 from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
 from rarewords.learner.definitions import DEFINED, WEIGHT, content, read_definitions
-from rarewords.learner.evidence import Evidence, LearnedEmbedding, LearnedEmbeddings, ridge
+from rarewords.learner.evidence import Evidence, LearnedEmbedding, LearnedEmbeddings, require_same_case, ridge
 from rarewords.learner.expected import pool, read, read_corpus, shares
 from rarewords.learner.known_words import KnownWords
 from rarewords.learner.masked import contexts_of_sentences
@@ -83,8 +82,8 @@ class WordLearner:
             transform = load_file(folder / "model.safetensors").get("transform")
         if transform is not None and tuple(transform.shape) != (lm.dim, lm.dim):
             raise InputError(f"{folder / 'model.safetensors'} is damaged; {remedy}", code="damaged")
-        settings = LearnerSettings.from_dict(config.settings, folder / "config.json")
-        return cls(lm, settings, transform, config.fitted)
+        settings = checked_settings(LearnerSettings, config.settings, folder / "config.json")
+        return cls(lm, LearnerSettings(**settings), transform, config.fitted)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the learner as a folder. The matrix is stored in half precision, which is exact enough."""
@@ -142,21 +141,16 @@ class WordLearner:
         part = weights / (numbers + weights).clamp_min(1)
         counts += np.array([len(task.definitions) for task in tasks], dtype=np.int64)
         embeddings, share = self.embeddings(words, reading + part * (defined - reading), counts)
-        embeddings = self._with_content(tasks, embeddings, part)
+        if bool(part.any()):
+            said = content(self.lm, self.known, tasks, embeddings)
+            moved = self.known.at(self.known.directions(embeddings) + said, DEFINED)
+            embeddings = torch.where(part > 0, moved, embeddings)
         made: list[LearnedEmbedding | None] = []
         for word, embedding, used, rows, other in zip(words, embeddings, share.tolist(), own, part, strict=True):
             each = tuple(((1 - other) * shares(rows, self.known, embedding)).tolist())
             found = LearnedEmbedding(word, embedding.cpu().numpy(), used, each, rows.cpu().numpy())
             made.append(found if np.isfinite(used) else None)
         return made
-
-    def _with_content(self, tasks: Sequence[Evidence], embeddings: Tensor, part: Tensor) -> Tensor:
-        """The embeddings, moved towards the words of their definitions. *Shape:* (words, dim)"""
-        if not bool(part.any()):
-            return embeddings
-        said = content(self.lm, self.known, tasks, embeddings)
-        moved = self.known.at(self.known.directions(embeddings) + said, DEFINED)
-        return torch.where(part > 0, moved, embeddings)
 
     @one_thread()
     def learn_words(
@@ -209,10 +203,7 @@ class WordLearner:
         :param leave_out: words that must not be learned from, such as those of a test.
         :param cache: keeps what has been read; after an interruption only the rest is read.
         """
-        if corpus.settings.lower_case != lm.lower_case:
-            raise InputError(
-                "the corpus and the model differ in lower-casing; build it for the model", code="lower-case"
-            )
+        require_same_case(lm, corpus)
         usable = usable_words(lm, corpus, min_count, leave_out)
         if len(usable) < _FEWEST_WORDS:
             few = f"only {len(usable)} known words occur at least {min_count} times in {corpus.path}"
@@ -246,7 +237,13 @@ class WordLearner:
         spelling, resemblance = _spelling(self.lm).of(words)
         trust = torch.sigmoid((resemblance - _HALF_TRUST) / _TRUST_WIDTH)
         weight = torch.where(read_any, self.settings.spelling * trust, 1.0)
-        subwords = self._approximated(words, np.flatnonzero(counts == 0), engine)
+        alone = [word for word, count in zip(words, counts, strict=True) if not count]
+        subwords = known.mean.repeat(len(words), 1)
+        if alone:
+            found = one_token_approximation(self.lm, alone, keep_single=True, engine=engine).embeddings
+            for row, (word, count) in enumerate(zip(words, counts, strict=True)):
+                if not count and word in found:  # which it is not with unknown characters
+                    subwords[row] = torch.tensor(found[word])
         summed = known.directions(moved) + weight[:, None] * known.directions(spelling)
         embeddings = known.at(summed + _SUBWORDS_ALONE * known.directions(subwords))
         if self.settings.fuse and bool(read_any.any()):
@@ -268,19 +265,6 @@ class WordLearner:
     @property
     def _about(self) -> dict[str, Any]:
         return {"model": Path(self.lm.name).name, "fingerprint": self.lm.fingerprint, "fitted": self.fitted}
-
-    def _approximated(self, words: Sequence[str], rows: np.ndarray, engine: Engine | None) -> Tensor:
-        """One-token approximations in some rows; the mean embedding in others, and for unknown characters.
-
-        *Shape:* (words, dim)
-        """
-        subwords, alone = self.known.mean.repeat(len(words), 1), [words[row] for row in rows]
-        if alone:
-            found = one_token_approximation(self.lm, alone, keep_single=True, engine=engine).embeddings
-            for row, word in zip(rows, alone, strict=True):
-                if word in found:
-                    subwords[row] = torch.tensor(found[word])
-        return subwords
 
 
 _spelling = lru_cache(maxsize=1)(Spelling)  # learners of one model share it

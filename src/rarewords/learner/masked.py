@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -32,11 +31,6 @@ class MaskedContexts:
     blank: np.ndarray
     counts: np.ndarray
 
-    @classmethod
-    def of(cls, words: Sequence[str], encoded: Sequence[tuple[np.ndarray, int]], counts: np.ndarray) -> Self:
-        """From the tokens of each context and the place of the mask in them."""
-        return cls(words, [row for row, _ in encoded], np.array([at for _, at in encoded], np.int64), counts)
-
     @property
     def owner(self) -> np.ndarray:
         """The word of each context. *Shape:* (contexts,)"""
@@ -51,15 +45,17 @@ def contexts_of_words(
     :param contexts: at most this many per word.
     :param length: cut a context to this many tokens around the mask.
     """
-    owners, encoded = [np.zeros(0, np.int64)], []
+    owners, rows, blanks = list[int](), list[np.ndarray](), list[int]()
     with progress("Reading contexts", unit="contexts") as bar:
         for owner, spans in corpus.context_texts(words, contexts):
-            owners.append(owner)
-            encoded += _encode(tokens, spans, length)
+            found = _encode(tokens, spans, length)
+            owners += owner.tolist()
+            rows += found[0]
+            blanks += found[1]
             bar.advance(len(spans))
-    owner = np.concatenate(owners)
-    ordered = [encoded[at] for at in np.argsort(owner, kind="stable").tolist()]
-    return MaskedContexts.of(words, ordered, np.bincount(owner, minlength=len(words)))
+    order = np.argsort(owners, kind="stable")
+    counts = np.bincount(np.array(owners, np.int64), minlength=len(words))
+    return MaskedContexts(words, [rows[at] for at in order], np.array(blanks, np.int64)[order], counts)
 
 
 def contexts_of_sentences(tokens: Tokens, sentences: Sequence[tuple[str, str]], *, length: int = 64) -> MaskedContexts:
@@ -71,8 +67,9 @@ def contexts_of_sentences(tokens: Tokens, sentences: Sequence[tuple[str, str]], 
         if found is None:
             raise InputError(f"the sentence {sentence[:60]!r} does not contain {word!r}", code="word-not-found")
         spans.append(Context(text, *found))
-    words, counts = [word for word, _ in sentences], np.ones(len(spans), np.int64)
-    return MaskedContexts.of(words, _encode(tokens, spans, length), counts)
+    rows, blanks = _encode(tokens, spans, length)
+    ones = np.ones(len(spans), np.int64)
+    return MaskedContexts([word for word, _ in sentences], rows, np.array(blanks, np.int64), ones)
 
 
 def find_word(word: str, sentence: str, *, lower_case: bool) -> tuple[int, int] | None:
@@ -100,19 +97,19 @@ def find_word(word: str, sentence: str, *, lower_case: bool) -> tuple[int, int] 
     return inside.span() if inside else None
 
 
-def _encode(tokens: Tokens, spans: Sequence[Context], length: int) -> list[tuple[np.ndarray, int]]:
-    """The token ids of each sentence and the place of the mask in them."""
+def _encode(tokens: Tokens, spans: Sequence[Context], length: int) -> tuple[list[np.ndarray], list[int]]:
+    """The token ids of each sentence, and the place of the mask in them."""
     mask, before, after = tokens.mask_token, *tokens.special_tokens
     texts = [text[:start] + mask + text[end:] for text, start, end in spans]
     mask_id = tokens.tokenizer.mask_token_id
     room = length - len(before) - len(after)
-    result = []
-    for one, (text, start, _) in zip(tokens.encode(texts), spans, strict=True):
-        ids = one.ids
+    rows, blanks = [], []
+    for encoding, (text, start, _) in zip(tokens.encode(texts), spans, strict=True):
+        ids = encoding.ids
         # The sentence may itself say "[MASK]": ours comes after those to the left of the word.
         blank = [place for place, token in enumerate(ids) if token == mask_id][text[:start].count(mask)]
         # The same number of tokens on either side; if one side is short, more of the other.
         first = max(0, min(blank - room // 2, len(ids) - room))
-        row = np.array([*before, *ids[first : first + room], *after], dtype=np.int32)
-        result.append((row, blank - first + len(before)))
-    return result
+        rows.append(np.array([*before, *ids[first : first + room], *after], dtype=np.int32))
+        blanks.append(blank - first + len(before))
+    return rows, blanks

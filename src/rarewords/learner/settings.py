@@ -1,13 +1,12 @@
 """The settings of a learner, and the folders that learners and mimic models are saved in."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from rarewords._internal.files import read_json
-from rarewords._internal.schema import bounded, check_bounds, checked_settings, parse
+from rarewords._internal.schema import bounded, check_bounds, parse
 from rarewords.errors import InputError
 
 LEARNER_FORMAT, MIMIC_FORMAT = "rarewords.learner/2", "rarewords.mimic/2"
@@ -39,11 +38,6 @@ class LearnerSettings:
 
     def __post_init__(self) -> None:
         check_bounds(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any], path: str | Path) -> Self:
-        """Settings from a saved file; unknown names and other types are an error."""
-        return cls(**checked_settings(cls, values, path))
 
 
 def _config(folder: Path) -> dict[str, Any]:

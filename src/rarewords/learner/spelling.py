@@ -44,12 +44,10 @@ class Spelling:
         grams = np.array([gram for row in rows for gram in row], dtype=np.int64)
         owner = np.repeat(np.arange(len(words)), [len(row) for row in rows])
         # A gram that a word has twice counts twice in its embedding, but the word counts once for its rarity.
-        held = np.unique(np.stack([grams, owner]), axis=1)
+        held, counts = np.unique(np.stack([grams, owner]), axis=1, return_counts=True)
         occurrences = np.bincount(held[0], minlength=len(number))
         self._number, self._weights = number, np.log(len(words) / np.maximum(occurrences, 1))
         self._unseen = float(np.log(len(words)) ** 2)
-        counts = np.zeros(held.shape[1])
-        np.add.at(counts, np.searchsorted(_pairs(held), _pairs(np.stack([grams, owner]))), 1.0)
         values = counts * self._weights[held[0]]
         lengths = np.sqrt(np.maximum(np.bincount(held[1], values**2, len(words)), 1e-12))
         # For each gram the words that have it, and their coordinates: postings[starts[g] : starts[g + 1]].
@@ -57,9 +55,9 @@ class Spelling:
         self._owners, self._values = held[1], values / lengths[held[1]]
 
     def of(self, words: Sequence[str]) -> tuple[Tensor, Tensor]:
-        """For each word its embedding, and its resemblance to the most similar known word, from 0 to 1.
+        """The embedding of each word, and its resemblance to the most similar known word but itself, from 0 to 1.
 
-        A word is not compared with itself. *Shapes:* (words, dim), (words,)
+        *Shapes:* (words, dim), (words,)
         """
         embeddings, best = [self._known.embeddings[:0]], [self._known.embeddings.new_zeros(0)]
         for first in range(0, len(words), _WORDS_AT_ONCE):
@@ -93,9 +91,3 @@ class Spelling:
         weights = self._values[postings] * np.repeat(values / length, sizes)
         cosines: np.ndarray = np.bincount(self._owners[postings], weights, len(self._place))
         return cosines
-
-
-def _pairs(held: np.ndarray) -> np.ndarray:
-    """Two columns of numbers as one rising number each. *Shape:* (2, n) -> (n,)"""
-    pairs: np.ndarray = held[0] << np.int64(32) | held[1]
-    return pairs

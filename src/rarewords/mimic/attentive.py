@@ -80,20 +80,18 @@ class AttentiveMimicking:
             raise InputError(
                 "the corpus and the model differ in lower-casing; build it for the model", code="lower-case"
             )
-        known = ContextEmbeddings.of(lm, targets, punctuation=settings.punctuation)
+        known = ContextEmbeddings.of(lm, targets)
         frequent, counts = corpus.counts(settings.min_count)
         rows = known.rows(word_hashes(frequent))
         chosen = np.flatnonzero(rows < len(known.matrix))
         if len(chosen) < 2:
-            few = f"only {len(chosen)} of {len(frequent)} words that occur {settings.min_count} times"
-            raise InputError(
-                f"{few} have an embedding to mimic; use a larger corpus or a lower min_count", code="mimic"
-            )
+            few = f"only {len(chosen)} of {len(frequent)} words that occur {settings.min_count} times have an embedding"
+            raise InputError(f"{few} to mimic; use a larger corpus or a lower min_count", code="mimic")
         table = NgramTable.from_words(frequent, settings)
         words = [frequent[place] for place in chosen]
         prepared = prepared or PreparedContexts(corpus, words)
         embeddings = known.matrix[torch.from_numpy(rows[chosen]).to(lm.device)]
-        data = TrainingWords(counts[chosen], embeddings, table.bags(words), Reader(prepared, words, known))
+        data = TrainingWords(counts[chosen], embeddings, [*map(table.numbers, words)], Reader(prepared, words, known))
         made_from = [lm.fingerprint, corpus.key, prepared.limit, None if targets is None else targets.key]
         name = f"training-{key_of(asdict(settings), made_from)}.pt"
 
@@ -186,7 +184,7 @@ class AttentiveMimicking:
             made_for = {"fingerprint": lm.fingerprint}
             words = _lines(folder / "targets.txt")
             targets = WordEmbeddings(words, tensors.pop("targets").numpy(), made_for)
-        table = NgramTable(_lines(folder / "ngrams.txt"), settings.ngram_min, settings.ngram_max)
+        table = NgramTable(_lines(folder / "ngrams.txt"))
         model = FormContextModel(settings, dim=lm.dim, ngrams=len(table))
         shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
         if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
@@ -197,40 +195,37 @@ class AttentiveMimicking:
 
     @cached_property
     def _known(self) -> ContextEmbeddings:
-        return ContextEmbeddings.of(self.lm, self.targets, punctuation=self.settings.punctuation)
+        return ContextEmbeddings.of(self.lm, self.targets)
 
     @torch.no_grad()
     def _learn(self, words: Sequence[str], reader: Reader) -> tuple[LearnedEmbeddings, np.ndarray]:
         """The embeddings of words with the contexts of a reader, and the weight of each context."""
-        folded = [fold(word) if self.lm.lower_case else word for word in words]
+        grams = [self.table.numbers(fold(word) if self.lm.lower_case else word) for word in words]
         counts, made = np.diff(reader.starts), list[MimicOutput]()
-        good = np.array([*map(self._can_learn, folded, counts)], dtype=np.bool_)
+        known = np.array([bool((numbers != UNKNOWN).any()) for numbers in grams], dtype=np.bool_)
+        # A model without form gives zero for a word without contexts, as the authors' program does.
+        good = known | (counts > 0) & self.settings.context | (not self.settings.form)
         kept = np.flatnonzero(good)
         with progress("Inferring", total=len(kept), unit="words") as bar:
             for first in range(0, len(kept), _WORDS_PER_BATCH):
                 rows = kept[first : first + _WORDS_PER_BATCH]
                 contexts = torch.from_numpy(ragged(reader.starts[rows], counts[rows])).to(reader.device)
-                grams, has_form = self.table.bags([folded[row] for row in rows]), np.ones(len(rows), np.bool_)
-                made.append(self.model(WordBatch.of(grams, has_form, reader, contexts, counts[rows])))
+                has_form = np.ones(len(rows), np.bool_)
+                batch = WordBatch.of([grams[row] for row in rows], has_form, reader, contexts, counts[rows])
+                made.append(self.model(batch))
                 bar.advance(len(rows))
         embeddings = torch.cat([torch.zeros(0, self.lm.dim), *(one.embeddings.cpu() for one in made)])
         shares = torch.cat([torch.zeros(0), *(one.context_share.cpu() for one in made)])
         weights = torch.cat([torch.zeros(0), *(one.weights.cpu() for one in made)])
         if self.settings.scale:
-            known = KnownWords.of(self.lm)
-            embeddings = known.at(known.directions(embeddings), self.settings.scale).cpu()
+            space = KnownWords.of(self.lm)
+            embeddings = space.at(space.directions(embeddings), self.settings.scale).cpu()
         about = {"method": "mimic", "model": self.lm.name, "fingerprint": self.lm.fingerprint}
-        settings = {**about, "mimic": asdict(self.settings)}
         skipped = {word: _NOTHING for word, yes in zip(words, good, strict=True) if not yes}
-        found = WordEmbeddings([word for word in words if word not in skipped], embeddings.numpy(), settings)
+        found = WordEmbeddings(
+            [words[row] for row in kept], embeddings.numpy(), {**about, "mimic": asdict(self.settings)}
+        )
         return LearnedEmbeddings(found, shares.numpy(), counts[kept], skipped), weights.numpy()
-
-    def _can_learn(self, word: str, contexts: int) -> bool:
-        """Whether a word has anything to make an embedding from."""
-        # A model without form gives zero for a word without contexts, as the authors' program does.
-        if not self.settings.form or (contexts and self.settings.context):
-            return True
-        return bool((self.table.bags([word]).numbers != UNKNOWN).any())
 
 
 def _lines(path: Path) -> list[str]:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from torch import Tensor, nn
 
@@ -35,14 +37,15 @@ class Sentences:
 
     def references(self, words: Sequence[str], _: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Every occurrence of the word; a sentence without it is refused."""
-        (word,), found = [ch.fold(word) if self.settings.lower_case else word for word in words], []
+        lower_case = self.settings.lower_case
+        word, found = ch.fold(words[0]) if lower_case else words[0], []
         for line, text in enumerate(self._texts):
-            tokens = words_of(text, lower_case=self.settings.lower_case)
+            tokens = words_of(text, lower_case=lower_case)
             if word not in tokens:
                 raise InputError(f"the context {text[:60]!r} does not contain the word {word!r}", code="word-not-found")
-            found += [(0, line, position) for position, one in enumerate(tokens) if one == word]
-        owner, sentence, position = np.array(found, dtype=np.int64).reshape(-1, 3).T
-        return owner, sentence, position
+            found += [(line, position) for position, token in enumerate(tokens) if token == word]
+        sentence, position = np.array(found, dtype=np.int64).reshape(-1, 2).T
+        return np.zeros_like(sentence), sentence, position
 
     def sentences(self, rows: np.ndarray) -> list[str]:
         """Sentences by number."""
@@ -90,15 +93,12 @@ class ContextEmbeddings:
     """
 
     def __init__(self, words: Sequence[str], matrix: Tensor) -> None:
-        self.matrix = matrix
-        hashes = word_hashes(list(words))
-        self._order = np.argsort(hashes)
-        self._hashes = hashes[self._order]
+        self.matrix, self._hashes = matrix, pa.array(word_hashes(list(words)))
 
     @classmethod
-    def of(cls, lm: LanguageModel, targets: WordEmbeddings | None, *, punctuation: bool) -> Self:
+    def of(cls, lm: LanguageModel, targets: WordEmbeddings | None) -> Self:
         """Embeddings of the tokens in the model's vocabulary, and the targets' embeddings of other words."""
-        known = {**lm.whole_words, **(lm.tokens.marks_and_numbers if punctuation else {})}
+        known = {**lm.whole_words, **lm.tokens.marks_and_numbers}
         matrix, words = lm.embeddings[list(known.values())].float(), list(known)
         if targets is not None:
             more = [word for word in targets.words if word not in known]
@@ -108,8 +108,8 @@ class ContextEmbeddings:
 
     def rows(self, hashes: np.ndarray) -> np.ndarray:
         """The row of each token, ``len(matrix)`` for one without an embedding. *Shape:* (tokens,)"""
-        places = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
-        found: np.ndarray = np.where(self._hashes[places] == hashes, self._order[places], len(self.matrix))
+        rows = pc.index_in(pa.array(hashes), value_set=self._hashes)
+        found: np.ndarray = rows.fill_null(len(self.matrix)).to_numpy()
         return found
 
 
@@ -127,7 +127,7 @@ class Reader:
         # One more row, of zeros, for tokens without an embedding and for the word itself.
         self._matrix = nn.functional.pad(known.matrix, (0, 0, 0, 1))
         self._none = len(known.matrix)
-        self._rows = self._tensor(known.rows(prepared.vocabulary).astype(np.int32)[prepared.tokens])
+        self._rows = self._tensor(known.rows(prepared.vocabulary)[prepared.tokens])
         asked = np.array([prepared.words[word] for word in words], dtype=np.int64)
         counts = np.diff(prepared.starts)[asked]
         chosen, owner = ragged(prepared.starts[asked], counts), np.repeat(np.arange(len(asked)), counts)
@@ -137,11 +137,12 @@ class Reader:
         self._own = self._tensor(known.rows(word_hashes(spelled))[owner])
         parts = torch.arange(len(owner), device=self.device).split(_CONTEXTS_AT_ONCE)
         self._known = torch.cat([self._count_known(part) for part in parts])
-        kept = self._known.nonzero().squeeze(1)
+        kept = self._known > 0
         self._left, self._lengths = self._left[kept], self._lengths[kept]
         self._own, self._known = self._own[kept], self._known[kept]
-        self.sentence = prepared.sentence[chosen][kept.cpu().numpy()]
-        self.starts = offsets(np.bincount(owner[kept.cpu().numpy()], minlength=len(words)))
+        rows = kept.cpu().numpy()
+        self.sentence = prepared.sentence[chosen[rows]]
+        self.starts = offsets(np.bincount(owner[rows], minlength=len(words)))
 
     def read(self, contexts: Tensor) -> Tensor:
         """The readings of contexts by number. *Shape:* (contexts, dim)"""

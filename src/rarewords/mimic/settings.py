@@ -11,11 +11,7 @@ from rarewords.errors import InputError
 class MimicSettings:
     """What a mimic model consists of and how it is trained; the defaults are the paper's AM.
 
-    :param form: use the spelling.
-    :param context: use the contexts.
-    :param attention: weigh contexts by their similarity to each other; otherwise all have the same weight.
-    :param punctuation: count punctuation marks and numbers among the words of a context.
-    :param ngram_min: the shortest character n-gram, boundary marks included; ``ngram_max``: the longest.
+    :param form: use the spelling; ``context``: use the contexts.
     :param ngram_threshold: give an embedding to n-grams that at least N frequent words of the text contain.
     :param ngram_limit: keep only the N n-grams that most words contain; 0 keeps all.
     :param ngram_dropout: share of n-grams to drop from each training instance.
@@ -32,10 +28,6 @@ class MimicSettings:
 
     form: bool = True
     context: bool = True
-    attention: bool = True
-    punctuation: bool = True
-    ngram_min: int = bounded(3, at_least=1)
-    ngram_max: int = 5
     ngram_threshold: int = bounded(4, at_least=1)
     ngram_limit: int = bounded(0, at_least=0)
     ngram_dropout: float = bounded(0.0, at_least=0, below=1)
@@ -56,16 +48,11 @@ class MimicSettings:
         check_bounds(self)
         if not (self.form or self.context):
             raise InputError("form and context cannot both be off", code="settings")
-        if self.ngram_max < self.ngram_min:
-            raise InputError("ngram_max must not be below ngram_min", code="settings")
         if self.contexts_max < self.contexts_min:
             raise InputError("contexts_max must not be below contexts_min", code="settings")
 
 
-PRESETS: dict[str, MimicSettings] = {
-    "am": MimicSettings(),
-    "am+context": MimicSettings(contexts_min=8, ngram_dropout=0.1),
-}
+PRESETS = {"am": MimicSettings(), "am+context": MimicSettings(contexts_min=8, ngram_dropout=0.1)}
 
 
 def preset(name: str, **changes: Any) -> MimicSettings:

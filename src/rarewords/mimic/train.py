@@ -1,7 +1,7 @@
 """Training by mimicking: from a word's spelling and some of its contexts, predict its embedding."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -11,27 +11,26 @@ from torch import Tensor
 
 from rarewords._internal.files import whole_file
 from rarewords._internal.progress import Bar, progress
-from rarewords.corpus.columns import offsets, ragged
+from rarewords.corpus.columns import ragged
 from rarewords.errors import InputError
 from rarewords.mimic.batches import Reader
 from rarewords.mimic.model import FormContextModel, WordBatch
-from rarewords.mimic.ngrams import UNKNOWN, Bags
+from rarewords.mimic.ngrams import UNKNOWN
 from rarewords.mimic.settings import MimicSettings
-
-_BATCHES_AT_ONCE = 16
 
 
 @dataclass(frozen=True)
 class TrainingWords:
-    """Words with their n-grams, contexts and the embeddings to mimic.
+    """What there is to learn from.
 
     :param counts: how often each word occurs. *Shape:* (words,)
-    :param targets: *Shape:* (words, dim)
+    :param targets: the embeddings to mimic. *Shape:* (words, dim)
+    :param grams: the numbers of the n-grams of each word.
     """
 
     counts: np.ndarray
     targets: Tensor
-    grams: Bags
+    grams: Sequence[np.ndarray]
     reader: Reader
 
 
@@ -136,16 +135,15 @@ class EpochPlan:
         self._shuffled = self._shuffle(int(rng.integers(2**62)))
 
     def batches(self) -> Iterator[tuple[WordBatch, Tensor]]:
-        """The batches with their targets, some read at once: one by one, a GPU would wait for each."""
-        reader, size = self._data.reader, self._settings.batch_size
-        for first in range(0, self.examples, size * _BATCHES_AT_ONCE):
-            part = slice(first, first + size * _BATCHES_AT_ONCE)
+        """The batches with their targets."""
+        data, size = self._data, self._settings.batch_size
+        for first in range(0, self.examples, size):
+            part = slice(first, first + size)
             words, taken = self._words[part], self._taken[part]
-            contexts = self._shuffled[torch.from_numpy(ragged(self._first[part], taken)).to(reader.device)]
-            grams = self._dropped(self._data.grams.take(words))
-            targets = self._data.targets[torch.from_numpy(words).to(reader.device)]
-            batch = WordBatch.of(grams, self._has_form[part], reader, contexts, taken)
-            yield from zip(batch.split(size, grams.starts, offsets(taken)), targets.split(size), strict=True)
+            contexts = self._shuffled[torch.from_numpy(ragged(self._first[part], taken)).to(data.reader.device)]
+            grams = [self._without_dropped(data.grams[word]) for word in words]
+            batch = WordBatch.of(grams, self._has_form[part], data.reader, contexts, taken)
+            yield batch, data.targets[torch.from_numpy(words).to(data.targets.device)]
 
     def _shuffle(self, seed: int) -> Tensor:
         """A permutation of all contexts that keeps those of a word together. *Shape:* (contexts,)"""
@@ -156,15 +154,12 @@ class EpochPlan:
         keys = torch.randint(2**40, owner.shape, generator=generator, device=device)
         return torch.argsort((owner << 40) + keys)
 
-    def _dropped(self, grams: Bags) -> Bags:
-        """Drop n-grams at random; a word that loses all of them keeps the unknown one."""
+    def _without_dropped(self, grams: np.ndarray) -> np.ndarray:
+        """Drop n-grams of a word at random; if none is left, the unknown one stands for them."""
         if not self._settings.ngram_dropout:
             return grams
-        starts, numbers = grams.starts[:-1], grams.numbers.copy()
-        kept = self._rng.random(len(numbers)) >= self._settings.ngram_dropout
-        empty = starts[np.add.reduceat(kept, starts, dtype=np.int64) == 0]
-        kept[empty], numbers[empty] = True, UNKNOWN
-        return Bags(numbers[kept], offsets(np.add.reduceat(kept, starts, dtype=np.int64)))
+        kept = grams[self._rng.random(len(grams)) >= self._settings.ngram_dropout]
+        return kept if len(kept) else np.array([UNKNOWN])
 
 
 def _one_epoch(
@@ -180,13 +175,13 @@ def _one_epoch(
         loss.backward()
         optimizer.step()
         with torch.no_grad():
-            gated = (mimicked.context_share * mimicked.gated).sum()
-            sums = sums.to(loss.device) + torch.stack([loss, gated, mimicked.gated.sum()])
+            both = batch.has_form & (batch.counts > 0)  # where the gate decides
+            sums = sums.to(loss.device) + torch.stack([loss, (mimicked.context_share * both).sum(), both.sum()])
         bar.advance(len(targets))
         if step % 50 == 0:
             bar.note(f"loss {float(sums[0]) / step:.5f}")
-    loss, share, gated = sums.tolist()
-    mean_share = share / gated if gated else float(model.settings.context)
+    loss, share, both_of = sums.tolist()
+    mean_share = share / both_of if both_of else float(model.settings.context)
     return loss / step, mean_share, time.perf_counter() - started
 
 

@@ -203,7 +203,7 @@ def use_of(word: str, sentences: Sequence[str], *, lower_case: bool = True) -> U
 
 def _nearest(lm: LanguageModel, words: Sequence[str], embeddings: np.ndarray) -> list[WordAnswers]:
     known = KnownWords.of(lm)
-    ids, _ = known.nearest(torch.from_numpy(embeddings), _SHOWN)
+    ids = known.nearest(torch.from_numpy(embeddings), _SHOWN)
     subwords = lm.tokens.subwords_of(words)
     return [
         WordAnswers("", tuple(lm.tokens.subword_strings(own)), tuple(lm.tokens.text_of(near)))

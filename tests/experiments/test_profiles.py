@@ -1,10 +1,10 @@
 """Words compared by the sentences that use them."""
 
 import numpy as np
+import torch
 
+from experiments.tasks.profiles import profiles, states
 from rarewords.learner.masked import contexts_of_sentences
-from rarewords.learner.similarity import context_similarity, profiles, states
-from tests.errors import refused_with
 
 # The words themselves are masked, so their spelling cannot help.
 WORDS = [
@@ -16,11 +16,10 @@ WORDS = [
 
 
 def test_two_fruits_are_more_alike_than_a_fruit_and_a_boat(lm):
-    found = context_similarity(lm, WORDS)
-    across = found[:2, 2:]
-    assert min(found[0, 1], found[2, 3]) > across.max()
-    np.testing.assert_allclose(np.diag(found), 1, atol=1e-5)
-    np.testing.assert_allclose(found, found.T, atol=1e-6)
+    masked = contexts_of_sentences(lm.tokens, [(word, one) for word, own in WORDS for one in own])
+    unit = torch.nn.functional.normalize(profiles(states(lm, masked), np.array([2, 2, 2, 2])), dim=1)
+    found = unit @ unit.T
+    assert min(found[0, 1], found[2, 3]) > found[:2, 2:].max()
 
 
 def test_a_state_is_the_models_own_at_the_mask(lm):
@@ -40,8 +39,3 @@ def test_profiles_are_in_units_of_the_spread(lm):
     np.testing.assert_allclose(each.std(0, correction=0), 1, atol=1e-4)
     np.testing.assert_allclose(profiles(found, np.array([2, 0, 6]))[0], each[:2].mean(0), atol=1e-5)
     assert not profiles(found, np.array([2, 0, 6]))[1].any()
-
-
-def test_a_word_without_a_sentence_is_refused(lm):
-    with refused_with("word-not-found"):
-        context_similarity(lm, [WORDS[0], ("vub", [])])
