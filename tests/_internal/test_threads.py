@@ -5,7 +5,7 @@ import torch
 
 from rarewords import AttentiveMimicking, LanguageModel, Query, WordLearner, one_token_approximation
 from rarewords._internal.engine import in_threads, one_thread
-from rarewords.learner.settings import bundled_mimic
+from rarewords.learner.settings import BUNDLED_MIMIC
 from rarewords.ota.settings import OtaSettings
 from tests.architectures import small_model
 
@@ -43,7 +43,7 @@ def test_learned_embeddings_answers_and_approximations(lm, with_threads):
 
 
 def test_mimicked_embeddings(lm, with_threads):
-    mimic = AttentiveMimicking.from_pretrained(bundled_mimic(lm.fingerprint), lm)
+    mimic = AttentiveMimicking.from_pretrained(BUNDLED_MIMIC, lm)
 
     def compute():
         return mimic.learn("wibbard", SENTENCES).embedding.tobytes()

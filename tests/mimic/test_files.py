@@ -6,11 +6,12 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from rarewords import Query, WordEmbeddings
+from rarewords import LanguageModel, Query, WordEmbeddings
 from rarewords.learner.known_words import KnownWords
-from rarewords.learner.settings import bundled_mimic
+from rarewords.learner.settings import BUNDLED_MIMIC
 from rarewords.mimic.attentive import AttentiveMimicking
 from rarewords.models import load_packed
+from tests.architectures import small_model
 from tests.cli.run import rarewords
 from tests.errors import refused_with
 from training.pack_mimic import pack
@@ -18,7 +19,7 @@ from training.pack_mimic import pack
 
 @pytest.fixture(scope="module")
 def mimic(lm):
-    return AttentiveMimicking.from_pretrained(bundled_mimic(lm.fingerprint), lm)
+    return AttentiveMimicking.from_pretrained(BUNDLED_MIMIC, lm)
 
 
 def test_a_misspelling_lies_beside_what_was_meant(lm, mimic):
@@ -46,7 +47,7 @@ def test_sentences_say_what_an_invented_word_means(lm, mimic):
 
 
 def test_a_folder_of_another_format_or_model_is_refused(lm, mimic, tmp_path):
-    assert (mimic.settings.punctuation, mimic.settings.scale) == (True, 1.4)
+    assert mimic.settings.scale == 1.4
     assert len(mimic.history) == mimic.settings.epochs
     with refused_with("learner"):
         AttentiveMimicking.from_pretrained(tmp_path, lm)
@@ -81,5 +82,6 @@ def test_the_command_uses_it_and_says_whom_it_is_for(corpus, tmp_path):
     done = rarewords("-q", *infer, "--learner", "am", "--json")
     assert [one["word"] for one in json.loads(done.stdout)["words"]] == ["kumquat", "televission", "city"]
     assert WordEmbeddings.load(out).settings["mimic"]["scale"] > 1
-    with refused_with("learner"):
-        bundled_mimic("0" * 16)
+    model, tokenizer = small_model("bert")
+    with refused_with("model-mismatch"):
+        AttentiveMimicking.from_pretrained(BUNDLED_MIMIC, LanguageModel(model, tokenizer, name="other"))

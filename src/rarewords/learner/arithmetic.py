@@ -1,7 +1,6 @@
 """Which numbers a model reads with: bfloat16 where the processor does it well, otherwise float32.
 
-Rounding to bfloat16 moves a reading by less than one context differs from the next. Ranks and
-log-probabilities are computed in float32 everywhere.
+Rounding moves a reading by less than one context differs from the next. All that is reported is computed in float32.
 """
 
 import subprocess
@@ -15,7 +14,6 @@ from rarewords._internal.cache import Cache, key_of
 from rarewords.models import cache_folder
 
 _LEAST = 1.3  # times as fast as float32
-_SECONDS = 60
 _PROBE = """
 import time, torch
 torch.set_num_threads(1)
@@ -43,7 +41,7 @@ def _fast_on_cpu() -> bool:
     about = Path("/proc/cpuinfo")
     lines = about.read_text("utf-8").split("\n\n")[0].splitlines() if about.exists() else []
     kind = [line for line in lines if line.startswith(("model name", "flags"))]
-    if not any(flag in line.split() for line in kind for flag in ("avx512_bf16", "amx_bf16")):
+    if not {"avx512_bf16", "amx_bf16"} & set(" ".join(kind).split()):
         return False
     key = key_of(torch.__version__, kind)
     return float(Cache(cache_folder() / "bfloat16").json("speed", key, _speed)) >= _LEAST
@@ -51,9 +49,7 @@ def _fast_on_cpu() -> bool:
 
 def _speed() -> float:
     """How many times as fast; 0 if it does not work: some virtual machines announce what they then refuse."""
-    probe = [sys.executable, "-c", _PROBE]
     try:
-        done = subprocess.run(probe, capture_output=True, text=True, timeout=_SECONDS, check=True)
-        return float(done.stdout)
+        return float(subprocess.check_output([sys.executable, "-c", _PROBE], stderr=subprocess.DEVNULL, timeout=60))
     except (subprocess.SubprocessError, OSError, ValueError):
         return 0.0

@@ -114,6 +114,6 @@ def ridge(inputs: Tensor, targets: Tensor) -> tuple[Tensor, float, float]:
     cosines = {}
     for penalty, matrix in zip(_PENALTIES, solve(x[~held], y[~held], _PENALTIES), strict=True):
         cosines[penalty] = float(torch.cosine_similarity(x[held] @ matrix, y[held]).mean())
-    best = max(cosines, key=lambda penalty: cosines[penalty])
+    best = max(cosines, key=cosines.__getitem__)
     (matrix,) = solve(x, y, [best])
     return matrix.float(), cosines[best], best

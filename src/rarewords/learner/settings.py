@@ -15,6 +15,8 @@ _MADE_BY = {
     MIMIC_FORMAT: ("a mimic model", "rarewords mimic train"),
 }
 Reading = Literal["masked", "shown", "both"]
+_ASSETS = Path(str(files("rarewords") / "assets"))
+BUNDLED_MIMIC = _ASSETS / "gte-am"  # for the bundled language model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,18 +78,5 @@ def read_config(folder: Path, expected: str, fingerprint: str) -> LearnerConfig:
 
 def bundled_learner(fingerprint: str) -> Path | None:
     """The learner that ships for the bundled language model, if that is the model."""
-    return _bundled("gte-learner", fingerprint)
-
-
-def bundled_mimic(fingerprint: str) -> Path:
-    """The mimic model that ships for the bundled language model; for any other it is refused."""
-    folder = _bundled("gte-am", fingerprint)
-    if folder is None:
-        ships = "the mimic model that ships is for the bundled language model only"
-        raise InputError(f"{ships}; make one with rarewords mimic train and name it with --learner", code="learner")
-    return folder
-
-
-def _bundled(name: str, fingerprint: str) -> Path | None:
-    folder = Path(str(files("rarewords") / "assets" / name))
+    folder = _ASSETS / "gte-learner"
     return folder if _config(folder).get("fingerprint") == fingerprint else None

@@ -39,42 +39,44 @@ class Spelling:
         self._known, self._lower_case = KnownWords.of(lm), lm.lower_case
         words = sorted(lm.whole_words, key=lm.whole_words.__getitem__)
         self._place = {word: place for place, word in enumerate(words)}
-        number: dict[str, int] = {}
-        rows = [[number.setdefault(gram, len(number)) for gram in ngrams(word, _SHORTEST, _LONGEST)] for word in words]
-        grams = np.array([gram for row in rows for gram in row], dtype=np.int64)
-        owner = np.repeat(np.arange(len(words)), [len(row) for row in rows])
+        self._number: dict[str, int] = {}
+        held = [
+            self._number.setdefault(gram, len(self._number)) * len(words) + place
+            for place, word in enumerate(words)
+            for gram in ngrams(word, _SHORTEST, _LONGEST)
+        ]
         # A gram that a word has twice counts twice in its embedding, but the word counts once for its rarity.
-        held, counts = np.unique(np.stack([grams, owner]), axis=1, return_counts=True)
-        occurrences = np.bincount(held[0], minlength=len(number))
-        self._number, self._weights = number, np.log(len(words) / np.maximum(occurrences, 1))
-        self._unseen = float(np.log(len(words)) ** 2)
-        values = counts * self._weights[held[0]]
-        lengths = np.sqrt(np.maximum(np.bincount(held[1], values**2, len(words)), 1e-12))
+        pairs, counts = np.unique(held, return_counts=True)
+        grams, owners = np.divmod(pairs, len(words))
+        occurrences = np.bincount(grams)
+        self._weights, self._unseen = np.log(len(words) / occurrences), float(np.log(len(words)) ** 2)
+        values = counts * self._weights[grams]
+        lengths = np.sqrt(np.maximum(np.bincount(owners, values**2), 1e-12))
         # For each gram the words that have it, and their coordinates: postings[starts[g] : starts[g + 1]].
-        self._starts = offsets(occurrences)
-        self._owners, self._values = held[1], values / lengths[held[1]]
+        self._starts, self._owners, self._values = offsets(occurrences), owners, values / lengths[owners]
 
     def of(self, words: Sequence[str]) -> tuple[Tensor, Tensor]:
         """The embedding of each word, and its resemblance to the most similar known word but itself, from 0 to 1.
 
         *Shapes:* (words, dim), (words,)
         """
-        embeddings, best = [self._known.embeddings[:0]], [self._known.embeddings.new_zeros(0)]
+        known = self._known.embeddings
+        embeddings, best = known.new_zeros(len(words), known.shape[1]), known.new_zeros(len(words))
         for first in range(0, len(words), _WORDS_AT_ONCE):
-            resemblance = self.resemblance(words[first : first + _WORDS_AT_ONCE])
-            weights = torch.softmax(resemblance / _TEMPERATURE, dim=-1)
-            embeddings.append(weights @ self._known.embeddings)
-            best.append(resemblance.max(dim=1).values)
-        return torch.cat(embeddings), torch.cat(best)
+            part = slice(first, first + _WORDS_AT_ONCE)
+            resemblance = self.resemblance(words[part])
+            embeddings[part] = torch.softmax(resemblance / _TEMPERATURE, dim=-1) @ known
+            best[part] = resemblance.max(dim=1).values
+        return embeddings, best
 
     def resemblance(self, words: Sequence[str]) -> Tensor:
         """Cosine of n-gram embeddings. *Shape:* (words, known words)"""
-        spelled = [word.lower() if self._lower_case else word for word in words]
-        rows = [self._cosines(word) for word in spelled]
-        resemblance = torch.from_numpy(np.array(rows, np.float32).reshape(len(rows), len(self._place)))
-        for row, word in enumerate(spelled):
-            if word in self._place:
-                resemblance[row, self._place[word]] = 0.0
+        resemblance = torch.zeros(len(words), len(self._place))
+        for row, word in enumerate(words):
+            spelled = word.lower() if self._lower_case else word
+            resemblance[row] = torch.from_numpy(self._cosines(spelled))
+            if spelled in self._place:
+                resemblance[row, self._place[spelled]] = 0.0
         return resemblance.to(self._known.mean.device)
 
     def _cosines(self, word: str) -> np.ndarray:

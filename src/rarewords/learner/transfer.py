@@ -1,7 +1,7 @@
 """Embeddings for a model that is no masked LM: a reader model learns the word, and a matrix moves it over.
 
-The words that both models have as one subword give pairs of embeddings. Ridge regression gives one matrix A
-that brings the embeddings of the reader model, centred, to those of the target::
+Ridge regression on the words that both models have as one subword gives one matrix A that brings the embeddings of
+the reader model, centred, to those of the target::
 
     transferred = mean of the target + spread of the target * unit((v - mean of the reader model) A)
 
@@ -50,18 +50,18 @@ class TransferLearner:
     @one_thread()
     def fit(cls, learner: Learner, target: LanguageModel) -> Self:
         """Fit the matrix on the words that both models have as one subword; no text is needed."""
-        reader_model = learner.lm
-        shared = sorted(set(reader_model.whole_words) & set(target.whole_words))
+        models = learner.lm, target
+        shared = sorted(set(learner.lm.whole_words) & set(target.whole_words))
         if len(shared) < _FEWEST_SHARED:
-            both = f"{reader_model.name} and {target.name} have only {len(shared)} words in common"
+            both = f"{learner.lm.name} and {target.name} have only {len(shared)} words in common"
             raise InputError(f"{both}; use a reader model for the same language", code="learner")
-        old, new = KnownWords.of(reader_model), KnownWords.of(target)
+        spaces = [KnownWords.of(lm) for lm in models]
         inputs, outputs = (
             lm.embeddings[[lm.whole_words[word] for word in shared]].float().cpu() - known.mean.cpu()
-            for lm, known in ((reader_model, old), (target, new))
+            for lm, known in zip(models, spaces, strict=True)
         )
         matrix, _, _ = ridge(inputs, outputs)
-        return cls(learner, old, target, new, matrix)
+        return cls(learner, spaces[0], target, spaces[1], matrix)
 
     @property
     def lm(self) -> LanguageModel:
@@ -73,34 +73,31 @@ class TransferLearner:
     @property
     def key(self) -> str:
         """A digest of everything the embeddings depend on besides the target."""
-        read = self.lm.fingerprint, self.learner.key
         matrix = hashlib.sha256(self.matrix.numpy().tobytes()).hexdigest()
-        return key_of("transfer", read, matrix)
+        return key_of("transfer", self.lm.fingerprint, self.learner.key, matrix)
 
     def learn_each(self, tasks: Sequence[Evidence]) -> list[LearnedEmbedding | None]:
         """Embeddings in the target's space from a few sentences of each word; None for a word that gets none."""
-        few = [
+        spelled = [
             task._replace(
                 sentences=[self._spelled(task.word, one) for one in task.sentences],
                 readings={self._spelled(task.word, one): row for one, row in task.readings.items()},
             )
             for task in (Evidence(*task) for task in tasks)
         ]
-        read = self.learner.learn_each(few)
-        return [
-            one and replace(one, embedding=self._moved(task, one.embedding))
-            for task, one in zip(few, read, strict=True)
-        ]
+        learned = zip(spelled, self.learner.learn_each(spelled), strict=True)
+        return [one and replace(one, embedding=self._moved(task, one.embedding)) for task, one in learned]
 
     def _moved(self, task: Evidence, embedding: np.ndarray) -> np.ndarray:
         """An embedding in the target's space, and beside it the words of the definitions. *Shape:* (dim,)"""
-        transferred = self.transport(embedding[None])
+        transferred: np.ndarray = self.transport(embedding[None])
         said = mean_of_words(self.taught, self.target, task)
+        if not bool(said.any()):
+            return transferred[0]
         weight = WEIGHT * len(task.definitions)
-        share = weight / (weight + len(task.sentences)) if bool(said.any()) else 0.0
+        share = weight / (weight + len(task.sentences))
         direction = self.target.directions(torch.from_numpy(transferred))[0]
-        mixed = self.target.at((direction + share * said)[None], 1 - (1 - _DEFINED) * share)[0]
-        return mixed.cpu().numpy() if share else np.asarray(transferred[0])
+        return self.target.at((direction + share * said)[None], 1 - (1 - _DEFINED) * share)[0].cpu().numpy()
 
     def transport(self, embeddings: np.ndarray) -> np.ndarray:
         """Embeddings in the target's space. *Shape:* (n, reader model's dim) -> (n, target's dim)"""

@@ -25,7 +25,7 @@ from rarewords.corpus.text import word_hashes
 from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
 from rarewords.learner.definitions import sentences_of
-from rarewords.learner.evidence import Evidence, LearnedEmbedding, LearnedEmbeddings
+from rarewords.learner.evidence import Evidence, LearnedEmbedding, LearnedEmbeddings, require_same_case
 from rarewords.learner.known_words import KnownWords
 from rarewords.learner.settings import MIMIC_FORMAT, read_config
 from rarewords.lm import LanguageModel
@@ -76,10 +76,7 @@ class AttentiveMimicking:
         """
         settings = settings or preset("am+context")
         check_made_for(lm, targets)
-        if corpus.settings.lower_case != lm.lower_case:
-            raise InputError(
-                "the corpus and the model differ in lower-casing; build it for the model", code="lower-case"
-            )
+        require_same_case(lm, corpus)
         known = ContextEmbeddings.of(lm, targets)
         frequent, counts = corpus.counts(settings.min_count)
         rows = known.rows(word_hashes(frequent))
@@ -93,13 +90,12 @@ class AttentiveMimicking:
         embeddings = known.matrix[torch.from_numpy(rows[chosen]).to(lm.device)]
         data = TrainingWords(counts[chosen], embeddings, [*map(table.numbers, words)], Reader(prepared, words, known))
         made_from = [lm.fingerprint, corpus.key, prepared.limit, None if targets is None else targets.key]
-        name = f"training-{key_of(asdict(settings), made_from)}.pt"
+        checkpoint = None if work is None else work / f"training-{key_of(asdict(settings), made_from)}.pt"
 
         def report(epoch: EpochReport, model: FormContextModel) -> None:
             if after_epoch is not None:
                 after_epoch(epoch, cls(lm, model, table, targets, settings))
 
-        checkpoint = None if work is None else work / name
         model, history = train(data, settings, ngrams=len(table), checkpoint=checkpoint, after_epoch=report)
         return cls(lm, model, table, targets, settings, tuple(history))
 
@@ -118,8 +114,8 @@ class AttentiveMimicking:
             raise InputError(f"{word!r}: {made.skipped[word]}", code="mimic")
         summed = np.bincount(reader.sentence, weights, minlength=len(given)).tolist()
         weight_of = {text: weight / given[text] for text, weight in zip(given, summed, strict=True)}
-        share, weights_given = float(made.context_share[0]), tuple(weight_of[text] for text in sentences)
-        return LearnedEmbedding(word, made.embeddings.matrix[0], share, weights_given)
+        each = tuple(weight_of[text] for text in sentences)
+        return LearnedEmbedding(word, made.embeddings.matrix[0], float(made.context_share[0]), each)
 
     def learn_each(self, tasks: Sequence[Evidence]) -> list[LearnedEmbedding | None]:
         """:meth:`learn` for many words, definitions as sentences; None for a word that gets no embedding."""
@@ -148,7 +144,7 @@ class AttentiveMimicking:
 
     @cached_property
     def key(self) -> str:
-        """What its embeddings depend on besides the language model, as sixteen hexadecimal digits."""
+        """A digest of everything the embeddings depend on besides the language model."""
         weights = hashlib.sha256(save(self.model.state_dict())).hexdigest()
         targets = None if self.targets is None else self.targets.key
         return key_of("mimic", asdict(self.settings), self.table.known, weights, targets)
@@ -181,9 +177,8 @@ class AttentiveMimicking:
         with reading(folder / "model.safetensors", remedy):
             tensors, targets = load_packed(folder / "model.safetensors"), None
         if "targets" in tensors:
-            made_for = {"fingerprint": lm.fingerprint}
-            words = _lines(folder / "targets.txt")
-            targets = WordEmbeddings(words, tensors.pop("targets").numpy(), made_for)
+            matrix = tensors.pop("targets").numpy()
+            targets = WordEmbeddings(_lines(folder / "targets.txt"), matrix, {"fingerprint": lm.fingerprint})
         table = NgramTable(_lines(folder / "ngrams.txt"))
         model = FormContextModel(settings, dim=lm.dim, ngrams=len(table))
         shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
@@ -201,7 +196,8 @@ class AttentiveMimicking:
     def _learn(self, words: Sequence[str], reader: Reader) -> tuple[LearnedEmbeddings, np.ndarray]:
         """The embeddings of words with the contexts of a reader, and the weight of each context."""
         grams = [self.table.numbers(fold(word) if self.lm.lower_case else word) for word in words]
-        counts, made = np.diff(reader.starts), list[MimicOutput]()
+        counts = np.diff(reader.starts)
+        made = [MimicOutput(torch.zeros(0, self.lm.dim), torch.zeros(0), torch.zeros(0))]
         known = np.array([bool((numbers != UNKNOWN).any()) for numbers in grams], dtype=np.bool_)
         # A model without form gives zero for a word without contexts, as the authors' program does.
         good = known | (counts > 0) & self.settings.context | (not self.settings.form)
@@ -214,17 +210,14 @@ class AttentiveMimicking:
                 batch = WordBatch.of([grams[row] for row in rows], has_form, reader, contexts, counts[rows])
                 made.append(self.model(batch))
                 bar.advance(len(rows))
-        embeddings = torch.cat([torch.zeros(0, self.lm.dim), *(one.embeddings.cpu() for one in made)])
-        shares = torch.cat([torch.zeros(0), *(one.context_share.cpu() for one in made)])
-        weights = torch.cat([torch.zeros(0), *(one.weights.cpu() for one in made)])
+        embeddings, shares, weights = (torch.cat([part.cpu() for part in parts]) for parts in zip(*made, strict=True))
         if self.settings.scale:
             space = KnownWords.of(self.lm)
             embeddings = space.at(space.directions(embeddings), self.settings.scale).cpu()
         about = {"method": "mimic", "model": self.lm.name, "fingerprint": self.lm.fingerprint}
-        skipped = {word: _NOTHING for word, yes in zip(words, good, strict=True) if not yes}
-        found = WordEmbeddings(
-            [words[row] for row in kept], embeddings.numpy(), {**about, "mimic": asdict(self.settings)}
-        )
+        about["mimic"] = asdict(self.settings)
+        found = WordEmbeddings([words[row] for row in kept], embeddings.numpy(), about)
+        skipped = {words[row]: _NOTHING for row in np.flatnonzero(~good)}
         return LearnedEmbeddings(found, shares.numpy(), counts[kept], skipped), weights.numpy()
 
 

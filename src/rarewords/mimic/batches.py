@@ -59,9 +59,8 @@ class PreparedContexts:
     :ivar words: the row of each word.
     :ivar vocabulary: the hash of each distinct token. *Shape:* (distinct tokens,)
     :ivar tokens: the tokens of all sentences, as numbers into the vocabulary. *Shape:* (tokens,)
-    :ivar sentence: the sentence of each context. *Shape:* (contexts,)
-    :ivar left: the first token of each context. *Shape:* (contexts,)
-    :ivar right: one past its last token. *Shape:* (contexts,)
+    :ivar sentence: the sentence of each context; ``left``: its first token; ``right``: one past its last token.
+        *Shape:* (contexts,)
     :ivar starts: where the contexts of each word start. *Shape:* (words + 1,)
     """
 
@@ -78,10 +77,7 @@ class PreparedContexts:
         left = np.where(left > first, places[np.maximum(left, first)], token_starts[line])
         right = np.where(right < last, places[np.minimum(right, last)] + 1, token_starts[line + 1])
         # A short sentence that contains its word twice is one context.
-        order = np.lexsort((right, left, owner))
-        stretches = np.stack([owner, left, right])[:, order]
-        new = np.append(True, (stretches[:, 1:] != stretches[:, :-1]).any(axis=0))[: len(order)]
-        kept = np.sort(order[new])
+        kept = np.sort(np.unique(np.stack([owner, left, right]), axis=1, return_index=True)[1])
         self.sentence, self.left, self.right = sentence[kept], left[kept], right[kept]
         self.starts = offsets(np.bincount(owner[kept], minlength=len(words)))
 
@@ -108,9 +104,8 @@ class ContextEmbeddings:
 
     def rows(self, hashes: np.ndarray) -> np.ndarray:
         """The row of each token, ``len(matrix)`` for one without an embedding. *Shape:* (tokens,)"""
-        rows = pc.index_in(pa.array(hashes), value_set=self._hashes)
-        found: np.ndarray = rows.fill_null(len(self.matrix)).to_numpy()
-        return found
+        rows: np.ndarray = pc.index_in(hashes, value_set=self._hashes).fill_null(len(self.matrix)).to_numpy()
+        return rows
 
 
 class Reader:
@@ -127,19 +122,22 @@ class Reader:
         # One more row, of zeros, for tokens without an embedding and for the word itself.
         self._matrix = nn.functional.pad(known.matrix, (0, 0, 0, 1))
         self._none = len(known.matrix)
-        self._rows = self._tensor(known.rows(prepared.vocabulary)[prepared.tokens])
         asked = np.array([prepared.words[word] for word in words], dtype=np.int64)
         counts = np.diff(prepared.starts)[asked]
         chosen, owner = ragged(prepared.starts[asked], counts), np.repeat(np.arange(len(asked)), counts)
-        self._left = self._tensor(prepared.left[chosen])
-        self._lengths = self._tensor(prepared.right[chosen]) - self._left
         spelled = [ch.fold(word) for word in words] if prepared.lower_case else list(words)  # as its tokens
-        self._own = self._tensor(known.rows(word_hashes(spelled))[owner])
+        arrays = (
+            known.rows(prepared.vocabulary)[prepared.tokens],
+            prepared.left[chosen],
+            prepared.right[chosen] - prepared.left[chosen],
+            known.rows(word_hashes(spelled))[owner],
+        )
+        self._rows, *contexts = (torch.from_numpy(array).to(self.device) for array in arrays)
+        self._left, self._lengths, self._own = contexts
         parts = torch.arange(len(owner), device=self.device).split(_CONTEXTS_AT_ONCE)
-        self._known = torch.cat([self._count_known(part) for part in parts])
-        kept = self._known > 0
-        self._left, self._lengths = self._left[kept], self._lengths[kept]
-        self._own, self._known = self._own[kept], self._known[kept]
+        known_tokens = torch.cat([self._count_known(part) for part in parts])
+        kept = known_tokens > 0
+        self._left, self._lengths, self._own, self._known = (one[kept] for one in (*contexts, known_tokens))
         rows = kept.cpu().numpy()
         self.sentence = prepared.sentence[chosen[rows]]
         self.starts = offsets(np.bincount(owner[rows], minlength=len(words)))
@@ -167,9 +165,6 @@ class Reader:
         rows, starts = self._tokens(contexts)
         summed = nn.functional.pad((rows != self._none).cumsum(0), (1, 0))
         return summed[starts + self._lengths[contexts]] - summed[starts]
-
-    def _tensor(self, array: np.ndarray) -> Tensor:
-        return torch.from_numpy(array).to(self.device)
 
 
 def _tokenize(

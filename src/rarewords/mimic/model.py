@@ -17,7 +17,7 @@ per word instead of k with M. The factor 1 / sqrt(d) cancels out.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -57,8 +57,7 @@ class WordBatch:
         return cls(numbers, starts_there, visible, reader.read(contexts), sizes)
 
 
-@dataclass(frozen=True)
-class MimicOutput:
+class MimicOutput(NamedTuple):
     """Embeddings and what they were made from.
 
     :param embeddings: *Shape:* (words, dim)

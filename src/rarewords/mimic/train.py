@@ -66,14 +66,12 @@ def train(
     :param checkpoint: a file for the state after each epoch; if it exists, training resumes from it.
     """
     torch.manual_seed(settings.seed)
-    device = data.reader.device
-    model = FormContextModel(settings, dim=data.targets.shape[1], ngrams=ngrams).to(device)
+    model = FormContextModel(settings, dim=data.targets.shape[1], ngrams=ngrams).to(data.reader.device)
     # Plain Adam: an n-gram keeps moving between the words that contain it. On a CPU sparse gradients are added
     # into a dense one that is allocated once; allocating it at every step takes four times as long there.
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
-    fused = device.type in ("cpu", "cuda")
-    optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, fused=fused)
+    optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, fused=True)
     history: list[EpochReport] = []
     if checkpoint is not None and checkpoint.is_file():
         weights, moments, reports = torch.load(checkpoint, map_location="cpu", weights_only=True)
@@ -166,8 +164,7 @@ def _one_epoch(
     plan: EpochPlan, model: FormContextModel, optimizer: torch.optim.Optimizer, bar: Bar
 ) -> tuple[float, float, float]:
     """The mean loss, the mean share of contexts where the gate decides, and the seconds taken."""
-    started = time.perf_counter()
-    sums = torch.zeros(3)
+    started, sums = time.perf_counter(), torch.zeros(3)
     for step, (batch, targets) in enumerate(plan.batches(), 1):
         mimicked = model(batch)
         loss = torch.nn.functional.mse_loss(mimicked.embeddings, targets)

@@ -14,7 +14,7 @@ from rarewords._internal.progress import message
 from rarewords.corpus.corpus import Corpus
 from rarewords.learner.evidence import Learner
 from rarewords.learner.learner import WordLearner, usable_words
-from rarewords.learner.settings import LearnerSettings, bundled_learner, bundled_mimic, is_learner
+from rarewords.learner.settings import BUNDLED_MIMIC, LearnerSettings, bundled_learner, is_learner
 from rarewords.learner.transfer import TransferLearner
 from rarewords.lm import LanguageModel
 from rarewords.mimic.attentive import AttentiveMimicking
@@ -63,7 +63,7 @@ def open_learner(
     name = Path(learner).name
     if is_learner(Path(learner)):
         return WordLearner.from_pretrained(learner, lm), name
-    folder = bundled_mimic(lm.fingerprint) if str(learner) == "am" else Path(learner)
+    folder = BUNDLED_MIMIC if str(learner) == "am" else Path(learner)
     return AttentiveMimicking.from_pretrained(folder, lm), name
 
 
