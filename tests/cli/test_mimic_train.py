@@ -18,11 +18,11 @@ def options(corpus, tmp_path):
 
 def test_it_trains_what_infer_can_use(options, corpus, tmp_path):
     with (tmp_path / "few.toml").open("a") as settings:
-        settings.write("attention = false\n")
+        settings.write("held_out = 0.1\n")
     done = rarewords(*options, "--json")
     found = json.loads(done.stdout)
     settings = found["settings"]
-    assert (settings["attention"], settings["form"], settings["scale"], settings["seed"]) == (False, True, 1.2, 3)
+    assert (settings["held_out"], settings["form"], settings["scale"], settings["seed"]) == (0.1, True, 1.2, 3)
     assert (settings["contexts_min"], settings["epochs"], len(found["history"])) == (8, 1, 1)
     assert not list(tmp_path.glob(".mimic*"))  # nothing is left of the work folder
     (tmp_path / "words.txt").write_text("city\nqzxqzx\n")

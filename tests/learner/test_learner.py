@@ -9,6 +9,7 @@ import torch
 
 from rarewords import InputError, LanguageModel, Query, WordEmbeddings, WordLearner
 from rarewords._internal.cache import Cache
+from rarewords._internal.schema import checked_settings
 from rarewords.learner.evidence import Evidence, ridge
 from rarewords.learner.settings import LearnerSettings
 from rarewords.learner.spelling import Spelling
@@ -193,7 +194,7 @@ def test_settings_are_checked():
         with refused_with("settings"):
             LearnerSettings(**one)
     with refused_with("settings"):
-        LearnerSettings.from_dict({"volume": 11}, "x")
+        checked_settings(LearnerSettings, {"volume": 11}, "x")
 
 
 def test_the_key_tells_apart_what_gives_other_embeddings(lm, learner):

@@ -56,9 +56,7 @@ def reading_of(word, context, known):
 
 
 def context_of(readings, compare):
-    """The readings weighted by their similarity to all readings; equally if ``compare`` is None."""
-    if compare is None:
-        return sum(readings) / len(readings)
+    """The readings weighted by their similarity to all readings."""
     dim = len(readings[0])
     similarity = [[(compare @ a) @ (compare @ b) / dim**0.5 for b in readings] for a in readings]
     total = sum(sum(row) for row in similarity)
@@ -75,7 +73,7 @@ def mimic(word, sentences, known, numbers, state):
         return form
     if not readings:
         return form if form is not None else torch.zeros(state["transform"].shape[0], dtype=torch.float64)
-    context = context_of(readings, state.get("compare"))
+    context = context_of(readings, state["compare"])
     if form is None:
         return state["transform"] @ context
     alpha = torch.sigmoid(state["gate.weight"][0] @ torch.cat([form, context]) + state["gate.bias"][0])

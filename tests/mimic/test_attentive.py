@@ -84,12 +84,9 @@ def test_a_sentence_is_read_alike_from_text_and_from_a_corpus(mimic, tmp_path):
     assert not np.allclose(last.embedding, mimic.learn("kumquat", [sentences[1]]).embedding, atol=1e-4)
 
 
-def test_punctuation_and_numbers_are_words_of_a_context(lm, corpus, mimic):
+def test_punctuation_and_numbers_are_words_of_a_context(mimic):
     plain, marked = ["a kumquat or lime"], ["a kumquat (1984), or lime"]
     assert not np.allclose(mimic.learn("kumquat", plain).embedding, mimic.learn("kumquat", marked).embedding)
-    without = AttentiveMimicking.fit(lm, corpus, None, preset("am", min_count=300, epochs=1, punctuation=False))
-    found = [without.learn("kumquat", one).embedding for one in (plain, marked)]
-    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
 
 
 def test_saved_and_loaded_it_infers_the_same_and_packed_nearly_so(lm, corpus, tmp_path):

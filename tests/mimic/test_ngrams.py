@@ -1,12 +1,10 @@
 """Character n-grams and their table."""
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rarewords.corpus.columns import offsets
 from rarewords.learner.spelling import ngrams
-from rarewords.mimic.ngrams import Bags, NgramTable
+from rarewords.mimic.ngrams import NgramTable
 from rarewords.mimic.settings import preset
 from tests.errors import refused_with
 from tests.mimic import literal
@@ -32,14 +30,9 @@ def test_the_table_keeps_ngrams_that_four_words_contain_and_knows_the_rest_as_on
     table = NgramTable.from_words([*words, "concat"], preset("am"))
     assert table.known == ["cat"]
     assert len(table) == 2
-    assert table.bags(["cat", "x"]).numbers.tolist() == [0, 1, 0, 0, 0, 0, 0]
-    assert table.bags(["cat", "x"]).starts.tolist() == [0, 6, 7]
+    assert table.numbers("cat").tolist() == [0, 1, 0, 0, 0, 0]
+    assert table.numbers("x").tolist() == [0]
     limited = NgramTable.from_words(words, preset("am", ngram_threshold=1, ngram_limit=3))
     assert limited.known == ["^ca", "^cat", "cat"]  # three words each
     with refused_with("damaged"):
         NgramTable(["cat", "cat"])
-
-
-def test_bags_are_taken_in_any_order():
-    bags = Bags(np.array([7, 8, 9, 1]), offsets(np.array([2, 1, 1]))).take(np.array([2, 0]))
-    assert (bags.numbers.tolist(), bags.starts.tolist()) == ([1, 7, 8], [0, 1, 3])

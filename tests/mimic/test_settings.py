@@ -6,12 +6,12 @@ from tests.errors import refused_with
 
 def test_presets_are_the_papers():
     am, more = preset("am"), preset("am+context")
-    assert (am.ngram_min, am.ngram_max, am.ngram_threshold) == (3, 5, 4)
+    assert am.ngram_threshold == 4
     assert (am.contexts_min, am.contexts_max) == (1, 64)
     assert (am.ngram_dropout, am.form_dropout, am.scale, am.ngram_limit) == (0.0, 0.0, 0.0, 0)
-    assert (am.form, am.context, am.attention) == (True, True, True)
+    assert (am.form, am.context) == (True, True)
     assert (am.learning_rate, am.batch_size, am.epochs, am.min_count) == (0.01, 64, 10, 100)
-    assert (am.copies_per_count, am.copies_max, am.punctuation) == (100, 5, True)
+    assert (am.copies_per_count, am.copies_max) == (100, 5)
     assert more == preset("am", contexts_min=8, ngram_dropout=0.1)
 
 
@@ -21,7 +21,6 @@ def test_nonsense_is_refused():
     for changes in (
         {"form": False, "context": False},
         {"contexts_min": 65},
-        {"ngram_min": 6},
         {"ngram_dropout": 1.0},
         {"scale": -1},
         {"epochs": 0},

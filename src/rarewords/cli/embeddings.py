@@ -159,9 +159,8 @@ def train(
 
     The model learns to predict the embedding of a word from its spelling and its contexts, from words with a
     count of at least 100. The embedding of a word of one subword is the model's own, that of a word of
-    several subwords comes from `--targets`. `--settings` and `--set` take the fields of MimicSettings;
-    `form`, `context` and `attention` leave a part out if false. An interrupted training resumes with the same
-    command.
+    several subwords comes from `--targets`. `--settings` and `--set` take the fields of MimicSettings; `form`
+    and `context` leave a part out if false. An interrupted training resumes with the same command.
 
     Example:
 

@@ -43,11 +43,6 @@ class KnownWords:
         unit: Tensor = centred / centred.norm(dim=1, keepdim=True).clamp_min(1e-9)
         return unit
 
-    def nearest(self, embeddings: Tensor, count: int) -> Tensor:
-        """The token ids of the known words nearest to each embedding, seen from the mean. *Shape:* (n, count)"""
-        cosines = self.directions(embeddings) @ self.directions(self.embeddings).T
-        return self.ids[cosines.topk(min(count, len(self.ids)), dim=1).indices]
-
     def at(self, directions: Tensor, scale: float = 1.0) -> Tensor:
         """Embeddings in these directions, at ``scale`` times the spread from the mean. *Shape:* (n, dim)"""
         lengths = directions.norm(dim=1, keepdim=True).clamp_min(1e-9)

@@ -75,9 +75,8 @@ class WordLearner:
     @classmethod
     def from_pretrained(cls, folder: str | Path, lm: LanguageModel) -> Self:
         """Load a folder written by :meth:`save_pretrained`, for the language model it was fitted for."""
-        folder = Path(folder)
-        remedy = "fit it again with rarewords mimic fit"
-        config = read_config(folder, LEARNER_FORMAT, lm.fingerprint)
+        folder, remedy = Path(folder), "make one with rarewords mimic fit"
+        config = read_config(folder, LEARNER_FORMAT, lm.fingerprint, remedy)
         with reading(folder / "model.safetensors", remedy):
             transform = load_file(folder / "model.safetensors").get("transform")
         if transform is not None and tuple(transform.shape) != (lm.dim, lm.dim):

@@ -10,10 +10,6 @@ from rarewords._internal.schema import bounded, check_bounds, parse
 from rarewords.errors import InputError
 
 LEARNER_FORMAT, MIMIC_FORMAT = "rarewords.learner/2", "rarewords.mimic/2"
-_MADE_BY = {
-    LEARNER_FORMAT: ("a learner", "rarewords mimic fit"),
-    MIMIC_FORMAT: ("a mimic model", "rarewords mimic train"),
-}
 Reading = Literal["masked", "shown", "both"]
 _ASSETS = Path(str(files("rarewords") / "assets"))
 BUNDLED_MIMIC = _ASSETS / "gte-am"  # for the bundled language model
@@ -64,15 +60,14 @@ class LearnerConfig:
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
-def read_config(folder: Path, expected: str, fingerprint: str) -> LearnerConfig:
+def read_config(folder: Path, expected: str, fingerprint: str, remedy: str) -> LearnerConfig:
     """The config of a folder of the expected format, made for the language model of this fingerprint."""
-    config, (what, command) = _config(folder), _MADE_BY[expected]
+    config = _config(folder)
     if config.get("format") != expected:
-        raise InputError(f"{folder} is not {what} of this version; make one with {command}", code="learner")
-    found = parse(LearnerConfig, config, folder / "config.json", f"make one with {command}")
+        raise InputError(f"{folder} has not the format {expected} of this version; {remedy}", code="learner")
+    found = parse(LearnerConfig, config, folder / "config.json", remedy)
     if found.fingerprint != fingerprint:
-        problem = f"{folder} was made for another model, {found.model}; make one with {command}"
-        raise InputError(problem, code="model-mismatch")
+        raise InputError(f"{folder} was made for another model, {found.model}; {remedy}", code="model-mismatch")
     return found
 
 

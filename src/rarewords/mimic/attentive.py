@@ -170,9 +170,8 @@ class AttentiveMimicking:
     @classmethod
     def from_pretrained(cls, folder: str | Path, lm: LanguageModel) -> Self:
         """Load a folder that :meth:`save_pretrained` wrote, for the language model it was trained for."""
-        folder = Path(folder)
-        remedy = "train it again with rarewords mimic train"
-        config = read_config(folder, MIMIC_FORMAT, lm.fingerprint)
+        folder, remedy = Path(folder), "make one with rarewords mimic train"
+        config = read_config(folder, MIMIC_FORMAT, lm.fingerprint, remedy)
         settings = MimicSettings(**checked_settings(MimicSettings, config.settings, folder / "config.json"))
         with reading(folder / "model.safetensors", remedy):
             tensors, targets = load_packed(folder / "model.safetensors"), None

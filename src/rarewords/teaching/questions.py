@@ -203,7 +203,8 @@ def use_of(word: str, sentences: Sequence[str], *, lower_case: bool = True) -> U
 
 def _nearest(lm: LanguageModel, words: Sequence[str], embeddings: np.ndarray) -> list[WordAnswers]:
     known = KnownWords.of(lm)
-    ids = known.nearest(torch.from_numpy(embeddings), _SHOWN)
+    cosines = known.directions(torch.from_numpy(embeddings)) @ known.directions(known.embeddings).T
+    ids = known.ids[cosines.topk(min(_SHOWN, len(known.ids)), dim=1).indices]
     subwords = lm.tokens.subwords_of(words)
     return [
         WordAnswers("", tuple(lm.tokens.subword_strings(own)), tuple(lm.tokens.text_of(near)))
