@@ -11,7 +11,7 @@ from rarewords.learner.known_words import KnownWords
 from rarewords.mimic import attentive
 from rarewords.mimic.attentive import AttentiveMimicking
 from rarewords.mimic.batches import PreparedContexts
-from rarewords.mimic.ngrams import NgramTable
+from rarewords.mimic.model import NgramTable
 from rarewords.mimic.settings import preset
 from rarewords.mimic.train import train
 from tests.errors import refused_with

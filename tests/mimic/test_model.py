@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from rarewords.mimic.batches import ContextEmbeddings, PreparedContexts, Reader, Sentences
-from rarewords.mimic.model import FormContextModel, WordBatch
-from rarewords.mimic.ngrams import NgramTable
+from rarewords.mimic.model import FormContextModel, NgramTable, WordBatch
 from rarewords.mimic.settings import MimicSettings, preset
 from tests.mimic import literal
 

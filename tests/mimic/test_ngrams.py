@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rarewords.learner.spelling import ngrams
-from rarewords.mimic.ngrams import NgramTable
+from rarewords.mimic.model import NgramTable
 from rarewords.mimic.settings import preset
 from tests.errors import refused_with
 from tests.mimic import literal

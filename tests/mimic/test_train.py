@@ -8,8 +8,7 @@ import torch
 
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.mimic.batches import ContextEmbeddings, PreparedContexts, Reader
-from rarewords.mimic.model import FormContextModel
-from rarewords.mimic.ngrams import UNKNOWN, NgramTable
+from rarewords.mimic.model import UNKNOWN, FormContextModel, NgramTable
 from rarewords.mimic.settings import preset
 from rarewords.mimic.train import EpochPlan, TrainingWords, _cosine, copies_of, train
 

@@ -192,10 +192,10 @@ class WordLearner:
         seed: int = 0,
         cache: Cache | None = None,
     ) -> Self:
-        """Fit the matrix: mimicking in closed form.
+        """Fit the matrix on known words of a corpus: mimicking in closed form.
 
-        For known words of the corpus, A minimises the squared distance between A times the mean reading and
-        the model's own embedding. The words are masked: shown, they would give themselves away.
+        A minimises the squared distance between A times the mean reading of a word and its own embedding. The
+        words are masked: shown, they would give themselves away.
 
         :param words: learn from at most this many words, drawn at random.
         :param contexts: read at most this many contexts per word.
@@ -220,11 +220,9 @@ class WordLearner:
     def embeddings(
         self, words: Sequence[str], reading: Tensor, counts: np.ndarray, engine: Engine | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Embeddings, and the share of the readings in each; NaN if there is nothing to make an embedding
-        from.
+        """Embeddings, and the share of the readings in each; NaN if there is nothing to make one from.
 
-        :param reading: the mean reading of each word, the mean embedding without contexts.
-            *Shape:* (words, dim)
+        :param reading: the mean reading of each word, the mean embedding without contexts. *Shape:* (words, dim)
         :param counts: the number of contexts read. *Shape:* (words,)
         :return: *Shapes:* (words, dim), (words,)
         """
@@ -236,12 +234,12 @@ class WordLearner:
         spelling, resemblance = _spelling(self.lm).of(words)
         trust = torch.sigmoid((resemblance - _HALF_TRUST) / _TRUST_WIDTH)
         weight = torch.where(read_any, self.settings.spelling * trust, 1.0)
-        alone = [word for word, count in zip(words, counts, strict=True) if not count]
-        subwords = known.mean.repeat(len(words), 1)
+        subwords, alone = known.mean.repeat(len(words), 1), np.flatnonzero(counts == 0).tolist()
         if alone:
-            found = one_token_approximation(self.lm, alone, keep_single=True, engine=engine).embeddings
-            for row, (word, count) in enumerate(zip(words, counts, strict=True)):
-                if not count and word in found:  # which it is not with unknown characters
+            own = [words[row] for row in alone]
+            found = one_token_approximation(self.lm, own, keep_single=True, engine=engine).embeddings
+            for row, word in zip(alone, own, strict=True):
+                if word in found:  # which it is not with unknown characters
                     subwords[row] = torch.tensor(found[word])
         summed = known.directions(moved) + weight[:, None] * known.directions(spelling)
         embeddings = known.at(summed + _SUBWORDS_ALONE * known.directions(subwords))

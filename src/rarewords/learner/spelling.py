@@ -2,8 +2,6 @@
 
 Two spellings resemble each other by the character n-grams they share; rare n-grams count more (tf-idf,
 cosine). The embedding is the mean of the embeddings of known words, weighted by a softmax over resemblance.
-``aple`` gets nearly the embedding of ``apple``, ``zorblax`` that of nothing in particular, and the
-resemblance tells the two cases apart.
 """
 
 from collections import Counter

@@ -30,8 +30,7 @@ from rarewords.learner.known_words import KnownWords
 from rarewords.learner.settings import MIMIC_FORMAT, read_config
 from rarewords.lm import LanguageModel
 from rarewords.mimic.batches import ContextEmbeddings, PreparedContexts, Reader, Sentences
-from rarewords.mimic.model import FormContextModel, MimicOutput, WordBatch
-from rarewords.mimic.ngrams import UNKNOWN, NgramTable
+from rarewords.mimic.model import UNKNOWN, FormContextModel, MimicOutput, NgramTable, WordBatch
 from rarewords.mimic.settings import MimicSettings, preset
 from rarewords.mimic.train import EpochReport, TrainingWords, train
 from rarewords.models import load_packed

@@ -1,7 +1,6 @@
 """Contexts as stretches of sentences, turned into readings on the device, without padding.
 
-The tokens of all sentences lie end to end in one array. A context is a stretch of it, so a million contexts
-take two million numbers. A token is a word or a punctuation mark.
+The tokens of all sentences, words and punctuation marks, lie end to end in one array. A context is a stretch of it.
 """
 
 from collections.abc import Sequence
@@ -53,9 +52,8 @@ class Sentences:
 
 
 class PreparedContexts:
-    """Contexts of many words, read from a corpus once and used often.
+    """Contexts of many words, at most ``contexts`` of each, read from a corpus once and used often.
 
-    :param contexts: read at most N contexts per word.
     :ivar words: the row of each word.
     :ivar vocabulary: the hash of each distinct token. *Shape:* (distinct tokens,)
     :ivar tokens: the tokens of all sentences, as numbers into the vocabulary. *Shape:* (tokens,)
@@ -83,10 +81,7 @@ class PreparedContexts:
 
 
 class ContextEmbeddings:
-    """The tokens of a context whose embedding is known.
-
-    :param matrix: on the device that reads. *Shape:* (words, dim)
-    """
+    """The embeddings of known tokens, on the device that reads. *Shape:* (words, dim)"""
 
     def __init__(self, words: Sequence[str], matrix: Tensor) -> None:
         self.matrix, self._hashes = matrix, pa.array(word_hashes(list(words)))
@@ -111,10 +106,8 @@ class ContextEmbeddings:
 class Reader:
     """Turns a context into its reading: the mean of the known embeddings of its tokens.
 
-    Every occurrence of the word itself is left out. Contexts without a known token are dropped.
-
-    :ivar starts: where the contexts of each word start. *Shape:* (words + 1,)
-    :ivar sentence: the sentence of each context. *Shape:* (contexts,)
+    Every occurrence of the word itself is left out. Contexts without a known token are dropped; ``starts`` and
+    ``sentence`` are those of :class:`PreparedContexts`, of the others.
     """
 
     def __init__(self, prepared: PreparedContexts, words: Sequence[str], known: ContextEmbeddings) -> None:

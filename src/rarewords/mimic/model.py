@@ -11,11 +11,11 @@ For a word with n-grams G and contexts C1..Ck::
     embedding = alpha A context + (1 - alpha) form
 
 With S the sum of all v(C'), the sum over C' of (M v(C)) · (M v(C')) is v(C) · u, u = MᵀM S, and the sum over
-all pairs is S · u. So attention over k contexts takes k dot products instead of k², and one product with MᵀM
-per word instead of k with M. The factor 1 / sqrt(d) cancels out.
+all pairs is S · u: k dot products for k contexts instead of k². The factor 1 / sqrt(d) cancels out.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -24,9 +24,38 @@ import torch
 from torch import Tensor, nn
 
 from rarewords.corpus.columns import offsets
+from rarewords.errors import InputError
 from rarewords.learner.expected import sums
+from rarewords.learner.spelling import ngrams
 from rarewords.mimic.batches import Reader
 from rarewords.mimic.settings import MimicSettings
+
+UNKNOWN = 0
+
+
+class NgramTable:
+    """Numbers for known n-grams; all others share number 0."""
+
+    def __init__(self, known: Sequence[str]) -> None:
+        self.known = list(known)
+        self._numbers = {gram: number for number, gram in enumerate(self.known, 1)}
+        if len(self._numbers) != len(self.known):
+            raise InputError("the table of n-grams lists an n-gram twice; the mimic model is damaged", code="damaged")
+
+    @classmethod
+    def from_words(cls, words: Iterable[str], settings: MimicSettings) -> Self:
+        """Keep n-grams that enough words contain; if there is a limit, the most common of them."""
+        counts = Counter(gram for word in words for gram in set(ngrams(word)))
+        kept = [(-count, gram) for gram, count in counts.items() if count >= settings.ngram_threshold]
+        return cls([gram for _, gram in sorted(kept)[: settings.ngram_limit or None]])
+
+    def __len__(self) -> int:
+        """The number of embeddings, including the unknown one."""
+        return len(self.known) + 1
+
+    def numbers(self, word: str) -> np.ndarray:
+        """The numbers of a word's n-grams: at least one, if only the unknown. *Shape:* (n-grams,)"""
+        return np.array([self._numbers.get(gram, UNKNOWN) for gram in ngrams(word)] or [UNKNOWN], dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -71,10 +100,7 @@ class MimicOutput(NamedTuple):
 
 
 class FormContextModel(nn.Module):
-    """Turns n-grams and contexts into embeddings.
-
-    :param ngrams: the number of n-gram embeddings, including the unknown one.
-    """
+    """Turns n-grams and contexts into embeddings; ``ngrams`` is the length of the :class:`NgramTable`."""
 
     def __init__(self, settings: MimicSettings, *, dim: int, ngrams: int) -> None:
         super().__init__()

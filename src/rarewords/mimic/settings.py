@@ -18,8 +18,7 @@ class MimicSettings:
     :param form_dropout: share of training instances whose form is hidden (not in the paper).
     :param contexts_min: the fewest contexts to draw for a training instance; ``contexts_max``: the most.
     :param scale: bring inferred embeddings to N times the usual distance from the mean embedding (not in the
-        paper); 0 leaves them as the model gives them. Least squares shortens an embedding the less certain it
-        is, and the language model hardly reacts to short embeddings.
+        paper), because the language model hardly reacts to short ones; 0 leaves them as they are.
     :param min_count: train on words that occur at least N times.
     :param copies_per_count: a word has one training instance per epoch for every N occurrences, …
     :param copies_max: … but at most this many.

@@ -14,19 +14,13 @@ from rarewords._internal.progress import Bar, progress
 from rarewords.corpus.columns import ragged
 from rarewords.errors import InputError
 from rarewords.mimic.batches import Reader
-from rarewords.mimic.model import FormContextModel, WordBatch
-from rarewords.mimic.ngrams import UNKNOWN
+from rarewords.mimic.model import UNKNOWN, FormContextModel, WordBatch
 from rarewords.mimic.settings import MimicSettings
 
 
 @dataclass(frozen=True)
 class TrainingWords:
-    """What there is to learn from.
-
-    :param counts: how often each word occurs. *Shape:* (words,)
-    :param targets: the embeddings to mimic. *Shape:* (words, dim)
-    :param grams: the numbers of the n-grams of each word.
-    """
+    """Words with how often they occur, the embeddings to mimic (words, dim), their n-grams and contexts."""
 
     counts: np.ndarray
     targets: Tensor
@@ -111,8 +105,6 @@ class EpochPlan:
 
     The contexts of a word are shuffled once per epoch and dealt to its instances, so no two instances share a
     context. An instance that gets none because the word has too few is left out.
-
-    :ivar examples: the number of instances.
     """
 
     def __init__(self, data: TrainingWords, settings: MimicSettings, chosen: np.ndarray, epoch: int) -> None:
@@ -139,7 +131,7 @@ class EpochPlan:
             part = slice(first, first + size)
             words, taken = self._words[part], self._taken[part]
             contexts = self._shuffled[torch.from_numpy(ragged(self._first[part], taken)).to(data.reader.device)]
-            grams = [self._without_dropped(data.grams[word]) for word in words]
+            grams = [self._dropped(data.grams[word]) for word in words]
             batch = WordBatch.of(grams, self._has_form[part], data.reader, contexts, taken)
             yield batch, data.targets[torch.from_numpy(words).to(data.targets.device)]
 
@@ -152,7 +144,7 @@ class EpochPlan:
         keys = torch.randint(2**40, owner.shape, generator=generator, device=device)
         return torch.argsort((owner << 40) + keys)
 
-    def _without_dropped(self, grams: np.ndarray) -> np.ndarray:
+    def _dropped(self, grams: np.ndarray) -> np.ndarray:
         """Drop n-grams of a word at random; if none is left, the unknown one stands for them."""
         if not self._settings.ngram_dropout:
             return grams
