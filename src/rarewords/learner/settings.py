@@ -64,7 +64,7 @@ def read_config(folder: Path, expected: str, fingerprint: str, remedy: str) -> L
     """The config of a folder of the expected format, made for the language model of this fingerprint."""
     config = _config(folder)
     if config.get("format") != expected:
-        raise InputError(f"{folder} has not the format {expected} of this version; {remedy}", code="learner")
+        raise InputError(f"{folder} holds no learner in the format {expected}; {remedy}", code="learner")
     found = parse(LearnerConfig, config, folder / "config.json", remedy)
     if found.fingerprint != fingerprint:
         raise InputError(f"{folder} was made for another model, {found.model}; {remedy}", code="model-mismatch")
