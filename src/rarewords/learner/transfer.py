@@ -90,13 +90,13 @@ class TransferLearner:
 
     def _moved(self, task: Evidence, embedding: np.ndarray) -> np.ndarray:
         """An embedding in the target's space, and beside it the words of the definitions. *Shape:* (dim,)"""
-        transferred: np.ndarray = self.transport(embedding[None])
+        transferred: np.ndarray = self.transport(embedding[None])[0]
         said = mean_of_words(self.taught, self.target, task)
         if not bool(said.any()):
-            return transferred[0]
+            return transferred
         weight = WEIGHT * len(task.definitions)
         share = weight / (weight + len(task.sentences))
-        direction = self.target.directions(torch.from_numpy(transferred))[0]
+        direction = self.target.directions(torch.from_numpy(transferred)[None])[0]
         return self.target.at((direction + share * said)[None], 1 - (1 - _DEFINED) * share)[0].cpu().numpy()
 
     def transport(self, embeddings: np.ndarray) -> np.ndarray:

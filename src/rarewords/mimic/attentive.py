@@ -213,9 +213,9 @@ class AttentiveMimicking:
             space = KnownWords.of(self.lm)
             embeddings = space.at(space.directions(embeddings), self.settings.scale).cpu()
         about = {"method": "mimic", "model": self.lm.name, "fingerprint": self.lm.fingerprint}
-        about["mimic"] = asdict(self.settings)
-        found = WordEmbeddings([words[row] for row in kept], embeddings.numpy(), about)
-        skipped = {words[row]: _NOTHING for row in np.flatnonzero(~good)}
+        settings = {**about, "mimic": asdict(self.settings)}
+        skipped = {word: _NOTHING for word, yes in zip(words, good, strict=True) if not yes}
+        found = WordEmbeddings([word for word in words if word not in skipped], embeddings.numpy(), settings)
         return LearnedEmbeddings(found, shares.numpy(), counts[kept], skipped), weights.numpy()
 
 
