@@ -125,8 +125,6 @@ def _asked(probe: Probe, seeds: list[int], mimic: str | None, save: Path | None)
         learners[0].save_pretrained(save)
     embeddings = [probe.learn(learner) for learner in learners]
     yield "learner", np.mean([probe.ask(one) for one in embeddings], axis=0)
-    fused = [probe.learn(learner.with_settings(fuse=True)) for learner in learners]
-    yield "learner, fused", np.mean([probe.ask(one) for one in fused], axis=0)
     yield "word / learner", np.mean([probe.ask(one, "append") for one in embeddings], axis=0)
     mean = learners[0].known.mean.cpu().numpy()
     yield "word / mean embedding", probe.ask(WordEmbeddings(words, np.tile(mean, (len(words), 1))), "append")

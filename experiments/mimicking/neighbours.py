@@ -24,7 +24,7 @@ _WORDS_AT_ONCE = 256
 
 
 def learn(study: Study) -> None:
-    """Our learner, with its matrix fitted on the text; for the sample fused, too."""
+    """Our learner, with its matrix fitted on the text."""
     clock = time.perf_counter()
     many = MOST_WORDS if study.size.words is None else study.size.words
     learner = WordLearner.fit(study.lm, study.corpus, words=many, leave_out=study.keywords)
@@ -39,8 +39,6 @@ def learn(study: Study) -> None:
     rows[-1]["seconds"] = seconds
     about = {"fit_seconds": fitted - clock, "fitted": learner.fitted}
     study.write("learner-0", {"name": "learner", "seed": 0, **about, "rows": rows})
-    fusing = learner.with_settings(fuse=True)
-    _ask(study, "learner, fused", lambda words: fusing.learn_words(words, study.corpus).embeddings)
 
 
 def approximate(study: Study) -> None:

@@ -26,7 +26,7 @@ WAYS = {
     "token distillation": "token distillation",
     "ota": "OTA",
     "learner": "our learner",
-    "learner, fused": "our learner, fused",
+    "learner, fused": "our learner, fused",  # in 0.1 only
 }
 ASKED = {"test": "test", "sampled": "test, sampled keywords"}
 LABELS = {  # of version 0.1, which names settings

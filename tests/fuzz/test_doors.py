@@ -336,7 +336,7 @@ def test_random_bytes_and_words_that_are_prefixes_of_each_other_take_seconds(ben
 
 _COMMANDS = {
     "corpus": ("contexts", "window", "lower_case", "words", "min_count", "seed"),
-    "infer": ("contexts", "length", "reading", "spelling", "fuse"),
+    "infer": ("contexts", "length", "reading", "spelling"),
     "ota": ("steps", "frame", "seed", "rate"),
     "teach": ("top", "min_count", "contexts", "rule", "placement", "question"),
     "eval": ("method", "depth", "limit"),

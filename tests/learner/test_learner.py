@@ -13,7 +13,7 @@ from rarewords._internal.schema import checked_settings
 from rarewords.learner.evidence import Evidence, ridge
 from rarewords.learner.settings import LearnerSettings
 from rarewords.learner.spelling import Spelling
-from rarewords.ota.approximate import fuse, one_token_approximation
+from rarewords.ota.approximate import one_token_approximation
 from rarewords.ota.settings import OtaSettings
 from tests.architectures import small_model
 from tests.cli.run import rarewords, refused
@@ -198,7 +198,7 @@ def test_settings_are_checked():
 
 
 def test_the_key_tells_apart_what_gives_other_embeddings(lm, learner):
-    keys = [learner, WordLearner(lm), learner.with_settings(spelling=0.3), learner.with_settings(fuse=True)]
+    keys = [learner, WordLearner(lm), learner.with_settings(spelling=0.3)]
     assert len({one.key for one in keys}) == len(keys)
     assert WordLearner.for_model(lm).key == learner.key
 
@@ -226,7 +226,7 @@ def test_the_commands_fit_and_infer(corpus, tmp_path, quick):  # noqa: ARG001 - 
 
 def test_a_word_without_known_subwords_goes_without_them(quick):
     tasks = [("televissi☃n", []), ("televission", []), ("televissi☃n", ["a televissi☃n set"])]
-    made = quick.with_settings(fuse=True).learn_each(tasks)
+    made = quick.learn_each(tasks)
     assert all(np.isfinite(one.embedding).all() for one in made)
 
 
@@ -237,17 +237,6 @@ def test_a_search_that_fails_is_no_word_without_known_subwords(learner, monkeypa
     monkeypatch.setattr("rarewords.ota.solver.Approximator.solve", fail)
     with refused_with("memory"):
         learner.learn_each([("televission", [])])
-
-
-def test_what_subwords_and_embedding_do_together_is_fused(lm, quick):
-    """The embedding is the one that does what ``word or <embedding>`` does, at the usual distance."""
-    tasks = [("kumquat", ["He ate a sweet kumquat."]), ("kumquat", ["The kumquat sailed at dawn."])]
-    plain = np.stack([one.embedding for one in quick.learn_each(tasks)])
-    expected = fuse(lm, ["kumquat"] * 2, plain, FEW_STEPS)
-    given = quick.with_settings(fuse=True).learn_each(tasks)
-    made = quick.known.directions(torch.from_numpy(np.stack([one.embedding for one in given])))
-    assert torch.allclose(made, quick.known.directions(torch.from_numpy(expected)), atol=1e-4)
-    assert not torch.allclose(made[0], made[1], atol=1e-3)
 
 
 def test_what_was_read_before_is_not_read_again(lm, quick, monkeypatch):

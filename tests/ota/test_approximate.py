@@ -13,11 +13,10 @@ import torch
 from experiments.ota.behaviour import answer_overlap, held_out_distance
 from rarewords._internal.cache import Cache
 from rarewords.lm import LanguageModel
-from rarewords.ota.approximate import fuse, one_token_approximation
+from rarewords.ota.approximate import one_token_approximation
 from rarewords.ota.objective import Batch
 from rarewords.ota.settings import OtaSettings
 from rarewords.ota.solver import Approximator
-from rarewords.queries import Query
 from tests.architectures import small_model
 from tests.errors import refused_with
 
@@ -29,33 +28,6 @@ SMALL = OtaSettings(steps=30)
 @pytest.fixture(scope="module")
 def approximation(lm):
     return one_token_approximation(lm, FEW, SMALL)
-
-
-@pytest.mark.slow
-def test_a_fused_embedding_answers_like_word_and_embedding_together_and_keeps_more_of_the_subwords(lm):
-    """A word that is too long keeps its embedding; one of a single subword is fused, too."""
-    words, settings = ["kumquat", "lingonberry", "lime", "kumquat " * 200], replace(SMALL, steps=15)
-    embeddings = lm.embeddings[lm.whole_words["fruit"]].repeat(len(words), 1).numpy()
-    made = fuse(lm, words, embeddings, settings)
-    assert np.array_equal(made[-1], embeddings[-1])
-    assert not np.array_equal(made[2], embeddings[2])
-    patterns = ["a <W> is a kind of _ .", "he saw a <W> and a _ ."]
-
-    def answers(rows, before="<W>"):
-        asked = [
-            Query(one.replace("<W>", before.format(word)), word, embedding)
-            for one in patterns
-            for word, embedding in zip(words[:2], rows, strict=False)
-        ]
-        return [set(own) for own in lm.fill(asked, top_k=50).ids.tolist()]
-
-    def shared(some, others):
-        return np.mean([len(a & b) for a, b in zip(some, others, strict=True)])
-
-    approximated = answers(one_token_approximation(lm, words[:2], settings).embeddings.matrix)
-    both, subwords, fused = answers(embeddings, "{} or <W>"), answers([None, None]), answers(made)
-    assert shared(fused, both) > shared(approximated, both) + 5
-    assert shared(fused, subwords) > shared(answers(embeddings), subwords) + 3
 
 
 @pytest.mark.slow

@@ -68,17 +68,6 @@ def test_distance_is_the_formula_of_the_paper(lm, frame, layers, balanced):
         assert found > 0.01
 
 
-def test_an_embedding_can_stand_behind_the_subwords(lm):
-    """Behind them stands the embedding of a known word, so that the text can be written out."""
-    subwords, fruit = lm.subwords("kumquat"), lm.whole_words["fruit"]
-    objective = Objective(lm, OtaSettings())
-    batch = Batch.of(lm, [subwords], 0, lm.embeddings[[fruit]].numpy())
-    written = [*subwords, *lm.subwords("or"), fruit]
-    expected = objective.targets(Batch(torch.tensor([written]), batch.keys), 3)
-    assert torch.allclose(objective.targets(batch, 3), expected, atol=1e-5)
-    assert torch.equal(batch.part(slice(0, 1)).behind, batch.behind)
-
-
 def test_a_one_subword_word_is_its_own_best_approximation(lm):
     token = lm.whole_words["lime"]
     objective, batch = Objective(lm, OtaSettings()), Batch.of(lm, [[token]], seed=0)

@@ -91,7 +91,7 @@ def infer(
 
     By default the language model reads the contexts itself. A word without contexts gets its embedding from
     its spelling; a word that also resembles no known word is skipped. `--settings` and `--set` change fields
-    of LearnerSettings (reading, spelling, fuse, ...).
+    of LearnerSettings (contexts, length, reading, spelling).
 
     With `--learner am`, or a folder made by `mimic train`, attentive mimicking infers the embeddings. That is
     less accurate but much faster.

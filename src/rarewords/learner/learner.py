@@ -6,9 +6,6 @@ The embedding is a weighted sum of directions from the mean embedding, at the us
   be expected in their own contexts, so that it brings readings to embeddings; without one, A is the identity;
 * the **spelling**, which counts more the more a word resembles a known one;
 * the **subwords**, for a word without contexts, by one-token approximation.
-
-It can be *fused*: one-token approximation then finds the embedding that does alone what the subwords and this
-embedding do side by side.
 """
 
 import hashlib
@@ -38,7 +35,7 @@ from rarewords.learner.masked import contexts_of_sentences
 from rarewords.learner.settings import LEARNER_FORMAT, LearnerSettings, bundled_learner, read_config
 from rarewords.learner.spelling import Spelling
 from rarewords.lm import LanguageModel
-from rarewords.ota.approximate import fuse, one_token_approximation
+from rarewords.ota.approximate import one_token_approximation
 
 _FEWEST_WORDS, MOST_WORDS = 20, 15_000  # for a fit
 _LEAST_RESEMBLANCE = 0.15  # below, the most similar spelling is a coincidence
@@ -243,10 +240,6 @@ class WordLearner:
                     subwords[row] = torch.tensor(found[word])
         summed = known.directions(moved) + weight[:, None] * known.directions(spelling)
         embeddings = known.at(summed + _SUBWORDS_ALONE * known.directions(subwords))
-        if self.settings.fuse and bool(read_any.any()):
-            own = [word for word, count in zip(words, counts, strict=True) if count]
-            fused = fuse(self.lm, own, embeddings[read_any].cpu().numpy(), engine=engine)
-            embeddings[read_any] = known.at(known.directions(torch.from_numpy(fused)))
         nothing = ~read_any & (resemblance < _LEAST_RESEMBLANCE)
         return embeddings, torch.where(nothing, float("nan"), read_any / (read_any + weight))
 

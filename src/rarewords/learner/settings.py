@@ -24,15 +24,12 @@ class LearnerSettings:
     :param reading: ``masked`` puts the mask in the word's place; ``shown`` keeps the word and puts the mask
         behind it, ``kumquat / [MASK]``; ``both`` takes the mean of the two, at twice the cost.
     :param spelling: the weight of the spelling for a word that surely resembles a known one; readings have 1.
-    :param fuse: fuse what ``word or <embedding>`` does into one embedding. It is the best embedding to stand
-        in the place of the subwords, and takes 200 gradient steps per word.
     """
 
     contexts: int = bounded(32, at_least=1)
     length: int = bounded(64, at_least=8)
     reading: Reading = "shown"
     spelling: float = bounded(0.5, at_least=0)
-    fuse: bool = False
 
     def __post_init__(self) -> None:
         check_bounds(self)

@@ -15,7 +15,7 @@ from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.ota.contexts import Frame
-from rarewords.ota.objective import JOIN, Batch, baseline
+from rarewords.ota.objective import Batch, baseline
 from rarewords.ota.settings import METHODS, OtaSettings
 from rarewords.ota.solver import Approximator, kept_curvature
 
@@ -71,29 +71,6 @@ def one_token_approximation(
     return Approximation(WordEmbeddings(subwords_of, matrix, about), skipped)
 
 
-def fuse(
-    lm: LanguageModel,
-    words: Sequence[str],
-    embeddings: np.ndarray,
-    settings: OtaSettings | None = None,
-    *,
-    engine: Engine | None = None,
-) -> np.ndarray:
-    """One embedding for each word, which acts in the model as ``word or <embedding>`` does.
-
-    :param words: a word may come more than once; one that is too long keeps its embedding.
-    :param embeddings: what stands beside the word. *Shape:* (words, dim)
-    :return: *Shape:* (words, dim)
-    """
-    settings = settings or OtaSettings()
-    room = lm.max_length - len(Frame.of(lm, settings.frame).around) - len(lm.tokens.behind_a_word(JOIN)) - 1
-    subwords = lm.tokens.subwords_of(words)
-    chosen = [row for row, own in enumerate(subwords) if 0 < len(own) <= room]
-    result = np.array(embeddings, np.float32)
-    result[chosen] = _search(lm, [subwords[row] for row in chosen], settings, result[chosen], engine=engine)
-    return result
-
-
 def batches(lm: LanguageModel, subwords: Sequence[Sequence[int]]) -> list[list[int]]:
     """Row numbers in batches of words with the same number of subwords, so that nothing is padded.
 
@@ -112,17 +89,13 @@ def _search(
     lm: LanguageModel,
     subwords: list[list[int]],
     settings: OtaSettings,
-    behind: np.ndarray | None = None,
     *,
     cache: Cache | None = None,
     engine: Engine | None = None,
 ) -> np.ndarray:
-    """The embeddings of words. *Shape:* (words, dim)
-
-    :param behind: the embeddings to fuse with the words, if any. *Shape:* (words, dim)
-    """
+    """The embeddings of words. *Shape:* (words, dim)"""
     rows = batches(lm, subwords)
-    parts = [([subwords[row] for row in part], None if behind is None else behind[part]) for part in rows]
+    parts = [[subwords[row] for row in part] for part in rows]
     curvature = kept_curvature(lm, settings) if settings.newton and parts else None
     task = partial(_solved, Approximator(lm, settings, curvature=curvature), cache)
     done = engine.map(task, parts) if engine else enumerate(in_threads(task, parts, lm.device.type))
@@ -134,14 +107,12 @@ def _search(
     return matrix
 
 
-def _solved(
-    approximator: Approximator, cache: Cache | None, part: tuple[list[list[int]], np.ndarray | None]
-) -> np.ndarray:
+def _solved(approximator: Approximator, cache: Cache | None, subwords: list[list[int]]) -> np.ndarray:
     """The embeddings of a batch, made now or by an earlier run. *Shape:* (words, dim)"""
-    lm, settings, (subwords, behind) = approximator.lm, approximator.settings, part
+    lm, settings = approximator.lm, approximator.settings
 
     def make() -> dict[str, np.ndarray]:
-        batch = Batch.of(lm, subwords, settings.seed, behind)
+        batch = Batch.of(lm, subwords, settings.seed)
         return {"embeddings": approximator.solve(batch).cpu().numpy()}
 
     key = key_of(_recipe(lm, "ota", settings), subwords)

@@ -1,23 +1,19 @@
-"""The distance that one-token approximation minimises.
+"""The distance that one-token approximation minimises, and the baselines, which need no search.
 
 For a word with subwords ``w`` in a context ``(l, r)``, and one embedding ``v`` in the place of the subwords,
 
     d(v | l, r) = sum over layers k and positions i of l and r  || h_i^k(l; w; r) - h_i^k(l; v; r) ||^2
 
 The word itself is cut out of both sequences, so a token right of it is compared with itself although it has
-moved. In the place of w there may be the subwords, *or* and an embedding; then v *fuses* them, and does alone
-what ``word or <embedding>`` does in the model. ``balanced`` divides the sum of each layer by the mean
-square of the numbers in h^k(l; w; r), so that layers with large states do not decide alone; the paper does
-not. In a causal LM the states of l are the same with v, so only those behind the word count.
-
-The baselines need no search: the embedding of the first subword, of the last, or their mean.
+moved. ``balanced`` divides the sum of each layer by the mean square of the numbers in h^k(l; w; r), so that
+layers with large states do not decide alone; the paper does not. In a causal LM only the states behind the
+word differ.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -26,8 +22,6 @@ from rarewords.lm import LanguageModel
 from rarewords.ota.contexts import Frame, word_key
 from rarewords.ota.settings import OtaSettings
 
-JOIN = "or"  # between the subwords of a word and the embedding to be fused with them
-
 
 @dataclass(frozen=True)
 class Batch:
@@ -35,28 +29,23 @@ class Batch:
 
     :param subwords: token ids. *Shape:* (words, subwords)
     :param keys: the numbers that their contexts are drawn by. *Shape:* (words,)
-    :param behind: embeddings that stand behind the subwords and ``JOIN``. *Shape:* (words, dim)
     """
 
     subwords: Tensor
     keys: Tensor
-    behind: Tensor | None = None
 
     @classmethod
-    def of(
-        cls, lm: LanguageModel, subwords: Sequence[Sequence[int]], seed: int, behind: np.ndarray | None = None
-    ) -> Self:
+    def of(cls, lm: LanguageModel, subwords: Sequence[Sequence[int]], seed: int) -> Self:
         """Words whose contexts are drawn by a seed."""
         keys = torch.tensor([word_key(word, seed) for word in subwords], device=lm.device)
-        embeddings = None if behind is None else torch.from_numpy(behind).to(lm.device)
-        return cls(torch.tensor(subwords, device=lm.device), keys, embeddings)
+        return cls(torch.tensor(subwords, device=lm.device), keys)
 
     def __len__(self) -> int:
         return len(self.subwords)
 
     def part(self, rows: slice) -> "Batch":
         """Some of the words."""
-        return Batch(self.subwords[rows], self.keys[rows], None if self.behind is None else self.behind[rows])
+        return Batch(self.subwords[rows], self.keys[rows])
 
 
 class Objective:
@@ -77,13 +66,8 @@ class Objective:
 
         :return: *Shape:* (layers, words, places, hidden)
         """
-        subwords, slots = batch.subwords, None
-        if batch.behind is not None:
-            more = torch.tensor([*self.lm.tokens.behind_a_word(JOIN), 0], device=subwords.device)
-            subwords = torch.cat([subwords, more.repeat(len(batch), 1)], dim=1)
-            slots = torch.full((len(batch),), self.frame.left + subwords.shape[1] - 1, device=subwords.device)
-        sequences = self.frame.sequences(subwords, batch.keys, context)
-        return self._around(self.lm.embed(sequences, slots, batch.behind), subwords.shape[1])
+        sequences = self.frame.sequences(batch.subwords, batch.keys, context)
+        return self._around(self.lm.embed(sequences), batch.subwords.shape[1])
 
     def states(self, embeddings: Tensor, keys: Tensor, context: int) -> Tensor:
         """h(l; v; r): hidden states around one embedding per word; gradients flow to ``embeddings``.

@@ -6,7 +6,7 @@ No number of one word enters another's, so the batch does not change a word's em
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
@@ -59,11 +59,8 @@ class Approximator:
         return self.settings.rate * float((embeddings - embeddings.mean(0)).norm(dim=1).mean())
 
     def start(self, batch: Batch) -> Tensor:
-        """Where the search begins: to fuse, at the approximation of the subwords. *Shape:* (words, dim)"""
+        """Where the search begins. *Shape:* (words, dim)"""
         mean = baseline(self.lm, batch.subwords, "avg")
-        if batch.behind is not None:
-            alone = replace(batch, behind=None)
-            return mean if batch.subwords.shape[1] == 1 else self.solve(alone)
         return mean if self.settings.start == "mean" else torch.zeros_like(mean)
 
     def solve(self, batch: Batch, watch: Watch | None = None, start: Tensor | None = None) -> Tensor:
