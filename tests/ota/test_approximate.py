@@ -140,23 +140,24 @@ def test_an_unknown_method_is_refused(lm):
 def test_a_batch_that_memory_cannot_hold_is_halved(lm, monkeypatch):
     sizes = []
 
-    def small_memory(self, batch, start, watch):
+    def small_memory(self, batch, start):
         sizes.append(len(batch))
-        if len(batch) > 1:
+        if len(batch) > most:
             raise torch.OutOfMemoryError
-        return descend(self, batch, start, watch)
+        return steps(self, batch, start)
 
-    descend = Approximator._descend
+    most, steps = 1, Approximator.steps
     subwords = [lm.subwords(word) for word in ("salsify", "persimmon", "ptarmigan")]
     approximator = Approximator(lm, replace(SMALL, steps=3))
     batch = Batch.of(lm, subwords, seed=0)
     expected = approximator.solve(batch)
-    monkeypatch.setattr(Approximator, "_descend", small_memory)
+    monkeypatch.setattr(Approximator, "steps", small_memory)
     found = approximator.solve(batch)
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
     assert sizes == [3, 1, 2, 1, 1]
+    most = 0
     with refused_with("memory"):
-        approximator.solve(batch, watch=lambda *_: None)
+        approximator.solve(batch)
 
 
 KILLED = """

@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from experiments.paper import published
 from experiments.paper.experiment import Experiment, tf32
@@ -53,15 +52,12 @@ def measure(lm: LanguageModel, words: Sequence[str], settings: OtaSettings, *, l
     ids, marks = [lm.whole_words[word] for word in words], marks_up_to(settings.steps)
     own = lm.embeddings[torch.tensor(ids, device=lm.device)].float()
     rows = [torch.ones(len(ids), device=lm.device)]  # on the device, so that no step waits for a copy
-
-    def watch(step: int, embeddings: Tensor) -> None:
-        bar.advance()
-        if step in marks:
-            rows.append(1 - torch.nn.functional.cosine_similarity(embeddings, own))
-
     batch = Batch.of(lm, [[token] for token in ids], settings.seed)
     with progress(label, total=settings.steps, unit="steps") as bar:
-        Approximator(lm, settings).solve(batch, watch, torch.zeros_like(own))
+        for step, embeddings in enumerate(Approximator(lm, settings).steps(batch, torch.zeros_like(own)), 1):
+            bar.advance()
+            if step in marks:
+                rows.append(1 - torch.nn.functional.cosine_similarity(embeddings, own))
     return torch.stack(rows).cpu().numpy()
 
 

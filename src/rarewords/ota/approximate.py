@@ -59,15 +59,24 @@ def one_token_approximation(
     subwords_of, skipped = _usable(lm, words, settings.frame if method == "ota" else "static", keep_single)
     subwords = list(subwords_of.values())
     matrix = np.zeros((len(subwords), lm.dim), np.float32)
+    searched = []
     for rows in batches(lm, subwords):
-        own = torch.tensor([subwords[row] for row in rows], device=lm.device)
-        matrix[rows] = baseline(lm, own, "avg" if method == "ota" else method).cpu().numpy()
+        if method == "ota" and len(subwords[rows[0]]) > 1:
+            searched.append(rows)
+        else:  # a word of one subword has an embedding already, whatever the method
+            ids = torch.tensor([subwords[row] for row in rows], device=lm.device)
+            matrix[rows] = baseline(lm, ids, "avg" if method == "ota" else method).cpu().numpy()
+    curvature = kept_curvature(lm, settings) if settings.newton and searched else None
+    task = partial(_solved, Approximator(lm, settings, curvature), cache)
+    parts = [[subwords[row] for row in rows] for rows in searched]
+    done = engine.map(task, parts) if engine else enumerate(in_threads(task, parts, lm.device.type))
+    with progress("Approximating", total=sum(map(len, parts)), unit="words") as bar:
+        for number, embeddings in done:
+            matrix[searched[number]] = embeddings
+            bar.advance(len(embeddings))
+    about: dict[str, object] = {"model": lm.name, "fingerprint": lm.fingerprint, "method": method}
     if method == "ota":
-        # Words of one subword have their embedding now.
-        several = [row for row, own in enumerate(subwords) if len(own) > 1]
-        chosen = [subwords[row] for row in several]
-        matrix[several] = _search(lm, chosen, settings, cache=cache, engine=engine)
-    about = {"model": lm.name, **_recipe(lm, method, settings)}
+        about["ota"] = settings.to_dict()
     return Approximation(WordEmbeddings(subwords_of, matrix, about), skipped)
 
 
@@ -85,44 +94,15 @@ def batches(lm: LanguageModel, subwords: Sequence[Sequence[int]]) -> list[list[i
     return result
 
 
-def _search(
-    lm: LanguageModel,
-    subwords: list[list[int]],
-    settings: OtaSettings,
-    *,
-    cache: Cache | None = None,
-    engine: Engine | None = None,
-) -> np.ndarray:
-    """The embeddings of words. *Shape:* (words, dim)"""
-    rows = batches(lm, subwords)
-    parts = [[subwords[row] for row in part] for part in rows]
-    curvature = kept_curvature(lm, settings) if settings.newton and parts else None
-    task = partial(_solved, Approximator(lm, settings, curvature=curvature), cache)
-    done = engine.map(task, parts) if engine else enumerate(in_threads(task, parts, lm.device.type))
-    matrix = np.zeros((len(subwords), lm.dim), np.float32)
-    with progress("Approximating", total=len(subwords), unit="words") as bar:
-        for number, embeddings in done:
-            matrix[rows[number]] = embeddings
-            bar.advance(len(embeddings))
-    return matrix
-
-
 def _solved(approximator: Approximator, cache: Cache | None, subwords: list[list[int]]) -> np.ndarray:
     """The embeddings of a batch, made now or by an earlier run. *Shape:* (words, dim)"""
     lm, settings = approximator.lm, approximator.settings
 
     def make() -> dict[str, np.ndarray]:
-        batch = Batch.of(lm, subwords, settings.seed)
-        return {"embeddings": approximator.solve(batch).cpu().numpy()}
+        return {"embeddings": approximator.solve(Batch.of(lm, subwords, settings.seed)).cpu().numpy()}
 
-    key = key_of(_recipe(lm, "ota", settings), subwords)
+    key = key_of(lm.fingerprint, settings.to_dict(), subwords)
     return (cache.arrays("ota", key, make) if cache else make())["embeddings"]
-
-
-def _recipe(lm: LanguageModel, method: str, settings: OtaSettings) -> dict[str, object]:
-    """What embeddings depend on besides the subwords."""
-    used = {"ota": settings.to_dict()} if method == "ota" else {}
-    return {"fingerprint": lm.fingerprint, "method": method, **used}
 
 
 def _usable(

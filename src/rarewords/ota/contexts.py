@@ -1,7 +1,7 @@
-"""The contexts a word is shown in: frames around it, with drawn words.
+"""The contexts a word is shown in: frames around it, with random words.
 
-The random words around a word follow from the seed, its subwords and the number of the context, by mixing
-bits. They are the same on every device, whatever batch, process or machine computes the word.
+The random words follow from the seed, the word's subwords and the number of the context, by mixing bits. They
+are the same on every device, whatever batch, process or machine computes the word.
 """
 
 import hashlib
@@ -20,11 +20,11 @@ _GOLDEN = 0x9E3779B97F4A7C15 - 2**64
 _MIX_1 = 0xBF58476D1CE4E5B9 - 2**64
 _MIX_2 = 0x94D049BB133111EB - 2**64
 _DRAWN = -1  # stands for a random word
-FREQUENT = 1000  # the masked frame draws from the first whole words of a vocabulary, its most frequent ones
+_FREQUENT = 1000  # the masked frame draws from the first whole words of a vocabulary, its most frequent ones
 
 
 def word_key(subwords: Sequence[int], seed: int) -> int:
-    """A signed 64-bit number for a seed and a word's subwords; equal subwords have equal keys."""
+    """A signed 64-bit number for a seed and a word's subwords."""
     text = f"{seed}:{','.join(map(str, subwords))}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little", signed=True)
 
@@ -70,23 +70,24 @@ class Frame:
         :param frequent: draw the words of the masked frame from the frequent ones, otherwise from all.
         """
         start, end = lm.tokens.special_tokens
-        causal = lm.kind == "causal"
-        stop = lm.subwords(".") if causal else (*lm.subwords("."), *end)
-        mask = lm.tokens.tokenizer.mask_token_id
-        fillers = sorted(lm.whole_words.values())[: FREQUENT if kind == "masked" and frequent else None]
+        mask, stop = (lm.tokens.tokenizer.mask_token_id,), (*lm.subwords("."), *end)
+        if lm.kind == "causal":
+            mask, stop = (), lm.subwords(".")
+        fillers = sorted(lm.whole_words.values())
         if kind != "static" and not fillers:
             raise InputError(f"{lm.name} has no whole words to draw; use the static frame", code="tokenizer")
-        if kind == "masked" and mask is None and not causal:
-            raise InputError(f"{lm.name} has no mask token; use the random frame", code="tokenizer")
+        if kind == "masked":
+            if None in mask:
+                raise InputError(f"{lm.name} has no mask token; use the random frame", code="tokenizer")
+            fillers = fillers[:_FREQUENT] if frequent else fillers
         before, after = {
             "static": (start, stop),
             "random": ((*start, _DRAWN), (_DRAWN, *stop)),
-            "masked": ((*start, _DRAWN), (_DRAWN, *(() if causal else (mask,)), _DRAWN, *stop)),
+            "masked": ((*start, _DRAWN), (_DRAWN, *mask, _DRAWN, *stop)),
         }[kind]
-        around = [*before, *after]
-        drawn = [place for place, token in enumerate(around) if token == _DRAWN]
-        tensors = [torch.tensor(ids, dtype=torch.long, device=lm.device) for ids in (around, drawn, fillers)]
-        return cls(tensors[0], len(before), *tensors[1:])
+        around = torch.tensor([*before, *after], device=lm.device)
+        drawn = (around == _DRAWN).nonzero().flatten()
+        return cls(around, len(before), drawn, torch.tensor(fillers, dtype=torch.long, device=lm.device))
 
     def sequences(self, subwords: Tensor, keys: Tensor, context: int) -> Tensor:
         """Token ids of each word in its context number ``context``.
@@ -95,8 +96,7 @@ class Frame:
         :param keys: *Shape:* (words,)
         :return: *Shape:* (words, places + subwords)
         """
-        around = self.around.repeat(len(subwords), 1)
-        slots = len(self.drawn)
+        around, slots = self.around.repeat(len(subwords), 1), len(self.drawn)
         if slots:
             counters = torch.arange(context * slots, (context + 1) * slots, device=keys.device)
             around[:, self.drawn] = self.fillers[draw(keys, counters, len(self.fillers))].T

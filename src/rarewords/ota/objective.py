@@ -43,10 +43,6 @@ class Batch:
     def __len__(self) -> int:
         return len(self.subwords)
 
-    def part(self, rows: slice) -> "Batch":
-        """Some of the words."""
-        return Batch(self.subwords[rows], self.keys[rows])
-
 
 class Objective:
     """The distance for one model, as the settings ask for; a layer that the model lacks is refused."""

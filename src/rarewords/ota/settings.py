@@ -53,16 +53,16 @@ class OtaSettings:
         >>> OtaSettings.preset("paper").steps, OtaSettings.preset("paper", steps=10).steps
         (4000, 10)
         """
-        if name not in PRESETS:
-            raise InputError(f"preset must be one of {', '.join(PRESETS)}, not {name!r}", code="settings")
-        return replace(PRESETS[name], **changes)
+        if name not in _PRESETS:
+            raise InputError(f"preset must be one of {', '.join(_PRESETS)}, not {name!r}", code="settings")
+        return replace(_PRESETS[name], **changes)
 
     def to_dict(self) -> dict[str, Any]:
         """The settings and the version of the search, as JSON holds them."""
         return {**asdict(self), "layers": self.layers and list(self.layers), "search": _SEARCH}
 
 
-PRESETS = {
+_PRESETS = {
     "fast": OtaSettings(),
     "paper": OtaSettings(frame="random", start="zero", balanced=False, steps=4000, newton=False, rate=1e-3),
 }

@@ -4,7 +4,7 @@ No number of one word enters another's, so the batch does not change a word's em
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -25,8 +25,6 @@ from rarewords.ota.settings import OtaSettings
 _DAMPING = 0.5  # in units of the mean curvature
 _STEPS_IN_A_CONTEXT = 4  # Newton steps before the next context is drawn: fewer passes for the subwords
 _WORDS, _DRAWS, _AT_ONCE = 256, 8, 64  # to estimate the curvature from
-
-Watch = Callable[[int, Tensor], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,51 +53,57 @@ class Approximator:
 
     @cached_property
     def length(self) -> float:
+        """The length of a Newton step."""
         embeddings = self.lm.embeddings.float()
         return self.settings.rate * float((embeddings - embeddings.mean(0)).norm(dim=1).mean())
 
-    def start(self, batch: Batch) -> Tensor:
-        """Where the search begins. *Shape:* (words, dim)"""
-        mean = baseline(self.lm, batch.subwords, "avg")
-        return mean if self.settings.start == "mean" else torch.zeros_like(mean)
+    def solve(self, batch: Batch, start: Tensor | None = None) -> Tensor:
+        """The mean embeddings of the second half of Newton's steps, or those after the last step of Adam.
 
-    def solve(self, batch: Batch, watch: Watch | None = None, start: Tensor | None = None) -> Tensor:
-        """The embeddings of a batch. If memory runs out, each half of the batch is solved by itself.
+        If memory runs out, each half of the batch is solved by itself.
 
-        :param watch: called after each step with its number, from 1, and the embeddings; needs the batch in
-            one go.
-        :param start: where to begin instead. *Shape:* (words, dim)
+        :param start: where to begin; by default as the settings say. *Shape:* (words, dim)
         :return: float32. *Shape:* (words, dim)
         """
-        begin = self.start(batch) if start is None else start
+        steps = self.settings.steps
+        first = steps // 2 if self.settings.newton else steps - 1
+        total = torch.zeros(len(batch), self.lm.dim, device=self.lm.device)
         try:
-            return self._descend(batch, begin, watch)
+            for step, embeddings in enumerate(self.steps(batch, start)):
+                if step >= first:
+                    total += embeddings
+            return total / (steps - first)
         except torch.OutOfMemoryError:
-            if len(batch) == 1 or watch is not None:
-                size = f"{len(batch)} words of {batch.subwords.shape[1]} subwords"
-                problem = f"{size} do not fit into the memory of {self.lm.device}; use a device with more"
+            if len(batch) == 1:
+                word = f"a word of {batch.subwords.shape[1]} subwords"
+                problem = f"{word} does not fit into the memory of {self.lm.device}; use a device with more"
                 raise InputError(problem, code="memory") from None
         torch.cuda.empty_cache()
-        half = len(batch) // 2
-        halves = (slice(half), slice(half, None))
-        return torch.cat([self.solve(batch.part(rows), start=begin[rows]) for rows in halves])
+        middle = len(batch) // 2
+        solved = []
+        for rows in (slice(middle), slice(middle, None)):
+            half = Batch(batch.subwords[rows], batch.keys[rows])
+            solved.append(self.solve(half, None if start is None else start[rows]))
+        return torch.cat(solved)
 
-    def _descend(self, batch: Batch, start: Tensor, watch: Watch | None) -> Tensor:
-        """Minimise d(v | l, r), one context per word and step. *Shape:* (words, dim)
+    def steps(self, batch: Batch, start: Tensor | None = None) -> Iterator[Tensor]:
+        """Minimise d(v | l, r), one context per word and step; yields the embeddings after each step.
 
         What one embedding cannot do for several subwords differs from context to context: the best embedding
         for a few contexts is not the best for all, and may be very long. So every step has a new context.
         Newton steps are all of one length and go where the gradient of their context points, in the metric
-        of the curvature; the embeddings of the second half of the steps are averaged.
+        of the curvature.
         """
-        steps, newton, objective = self.settings.steps, self.settings.newton, self.objective
+        newton, objective = self.settings.newton, self.objective
+        if start is None:
+            mean = baseline(self.lm, batch.subwords, "avg")
+            start = mean if self.settings.start == "mean" else torch.zeros_like(mean)
         embeddings = start.detach().clone().requires_grad_()
         adam = torch.optim.Adam([embeddings], lr=self.settings.rate, fused=embeddings.is_cuda)
-        total = torch.zeros_like(start)
         each = _STEPS_IN_A_CONTEXT if newton else 1
         redrawn = len(objective.frame.drawn) > 0  # the static frame has one context
-        for step in range(steps):
-            context = step // each if redrawn else 0
+        for step in range(self.settings.steps):
+            context = step // each
             if step == 0 or (redrawn and step % each == 0):
                 targets = objective.targets(batch, context)
             adam.zero_grad()
@@ -108,12 +112,9 @@ class Approximator:
                 assert embeddings.grad is not None
                 direction = torch.nn.functional.normalize(embeddings.grad @ self.inverse, dim=1)
                 embeddings.data -= self.length * direction
-                total += embeddings.detach() * (step >= steps // 2)
             else:
                 adam.step()
-            if watch is not None:
-                watch(step + 1, embeddings.detach())
-        return total / (steps - steps // 2) if newton else embeddings.detach()
+            yield embeddings.detach()
 
 
 def kept_curvature(lm: LanguageModel, settings: OtaSettings) -> np.ndarray:
