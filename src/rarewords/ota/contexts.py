@@ -70,9 +70,9 @@ class Frame:
         :param frequent: draw the words of the masked frame from the frequent ones, otherwise from all.
         """
         start, end = lm.tokens.special_tokens
-        mask, stop = (lm.tokens.tokenizer.mask_token_id,), (*lm.subwords("."), *end)
+        mask, stop = [lm.tokens.tokenizer.mask_token_id], [*lm.subwords("."), *end]
         if lm.kind == "causal":
-            mask, stop = (), lm.subwords(".")
+            mask, stop = [], lm.subwords(".")
         fillers = sorted(lm.whole_words.values())
         if kind != "static" and not fillers:
             raise InputError(f"{lm.name} has no whole words to draw; use the static frame", code="tokenizer")

@@ -36,7 +36,6 @@ class Batch:
 
     @classmethod
     def of(cls, lm: LanguageModel, subwords: Sequence[Sequence[int]], seed: int) -> Self:
-        """Words whose contexts are drawn by a seed."""
         keys = torch.tensor([word_key(word, seed) for word in subwords], device=lm.device)
         return cls(torch.tensor(subwords, device=lm.device), keys)
 

@@ -1,7 +1,4 @@
-"""The search for the embeddings: averaged Newton steps, or Adam as in the paper; each word by itself.
-
-No number of one word enters another's, so the batch does not change a word's embedding.
-"""
+"""The search for the embeddings, each by itself: averaged Newton steps, or Adam as in the paper."""
 
 import random
 from collections.abc import Iterator
@@ -29,7 +26,7 @@ _WORDS, _DRAWS, _AT_ONCE = 256, 8, 64  # to estimate the curvature from
 
 @dataclass(frozen=True, eq=False)
 class Approximator:
-    """One-token approximation on one model: objective, start and search as the settings ask for.
+    """One-token approximation on one model, as the settings ask for.
 
     :param curvature: the result of :func:`kept_curvature`, if it is at hand. *Shape:* (dim, dim)
     """
@@ -53,7 +50,6 @@ class Approximator:
 
     @cached_property
     def length(self) -> float:
-        """The length of a Newton step."""
         embeddings = self.lm.embeddings.float()
         return self.settings.rate * float((embeddings - embeddings.mean(0)).norm(dim=1).mean())
 
@@ -140,8 +136,7 @@ def curvature(objective: Objective, words: int = _WORDS, draws: int = _DRAWS) ->
     states, in the units of the objective. For random signs r, the gradient of the sum of r times the states
     is J'r, and the mean of its squares is J'J.
 
-    :param words: how many words.
-    :param draws: how many r for each.
+    :param draws: how many r for each word.
     :return: *Shape:* (dim, dim)
     """
     lm = objective.lm

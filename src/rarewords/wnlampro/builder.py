@@ -10,8 +10,7 @@ Keywords come from V, targets from T:
 
 Hypernyms closer to the root than 6 steps are too general and are skipped. If there are too many targets, the
 most frequent ones stay. A tenth of each relation is dev, the rest test. Where these rules leave room, the
-guide (docs/research/wnlampro.md) says how they are read. WordNet 3.0 comes through NLTK, from NLTK's data folders or
-from Debian's package.
+guide (docs/research/wnlampro.md) says how they are read.
 """
 
 import hashlib
@@ -32,6 +31,16 @@ from rarewords.wnlampro.dataset import FREQUENT, MEDIUM, AnnotatedWord, Dataset,
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
 _NEEDED = ("data.noun", "data.adj", "index.noun", "index.adj")
 _LEXICOGRAPHER_FILES = 45
+MINIMUM_DEPTH = 6
+SENSES = 2
+HYPERNYM_DISTANCE, HYPERNYM_TARGETS = 3, (3, 20)
+COHYPONYM_UP, COHYPONYM_DOWN, COHYPONYM_TARGETS = 2, 4, (10, 50)
+SHORTEST_CORRUPTED = 4
+DEV_SHARE = 0.1
+
+_KEYWORD = re.compile(r"[a-z.-]+")
+_ATTEMPTS = 20
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def open_wordnet(folder: str | Path | None = None) -> Any:
@@ -80,18 +89,6 @@ def _find(nltk: Any, folder: str | Path | None) -> Any:
     return str(root)
 
 
-MINIMUM_DEPTH = 6
-SENSES = 2
-HYPERNYM_DISTANCE, HYPERNYM_TARGETS = 3, (3, 20)
-COHYPONYM_UP, COHYPONYM_DOWN, COHYPONYM_TARGETS = 2, 4, (10, 50)
-SHORTEST_CORRUPTED = 4
-DEV_SHARE = 0.1
-
-_KEYWORD = re.compile(r"[a-z.-]+")
-_ATTEMPTS = 20
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
-
-
 def build(
     counts: Mapping[str, int],
     whole_words: Iterable[str],
@@ -108,7 +105,7 @@ def build(
     :param seed: of the split into dev and test and of the corruptions.
     :param corruptions: the number of corrupted words; fewer if the corpus has fewer frequent words.
     """
-    return Builder(open_wordnet(wordnet), counts, whole_words, seed=seed, corruptions=corruptions).dataset()
+    return Builder(open_wordnet(wordnet), counts, whole_words, seed, corruptions).dataset()
 
 
 class Builder:
@@ -119,7 +116,6 @@ class Builder:
         wordnet: Any,
         counts: Mapping[str, int],
         whole_words: Iterable[str],
-        *,
         seed: int = 0,
         corruptions: int = 2880,
     ) -> None:
@@ -158,18 +154,17 @@ class Builder:
         return Dataset(tuple(entries))
 
     def antonyms(self, word: str) -> list[str]:
-        """The antonyms of the word's first adjective sense; WordNet orders senses by frequency."""
+        """Targets of an adjective; WordNet orders its senses by frequency."""
         senses = self.wordnet.lemmas(word, "a")
-        return self._most_frequent(one.name().lower() for sense in senses[:1] for one in sense.antonyms())
+        return self._most_frequent(one.name() for sense in senses[:1] for one in sense.antonyms())
 
     def hypernyms(self, word: str) -> list[str]:
-        """The names of the hypernyms of its first senses."""
+        """Targets of a noun."""
         above = self._above(word, HYPERNYM_DISTANCE)
-        names = (name.lower() for synset in above for name in synset.lemma_names())
-        return self._most_frequent(names, *HYPERNYM_TARGETS)
+        return self._most_frequent((name for synset in above for name in synset.lemma_names()), *HYPERNYM_TARGETS)
 
     def cohyponyms(self, word: str) -> list[str]:
-        """The names of what lies below the hypernyms of its first senses, without the word itself."""
+        """Targets of a noun, without the word itself."""
         found = {name for synset in self._above(word, COHYPONYM_UP) for name in self._names_below(synset)}
         return self._most_frequent(found - {word}, *COHYPONYM_TARGETS)
 
@@ -179,19 +174,17 @@ class Builder:
         A corrupted form must not be a word: not in the model's vocabulary, not in WordNet, and rare in the
         corpus, since text has misspellings of its own.
         """
-        frequent = [
-            word
-            for word in self.keywords & self.targets
-            if self.counts[word] >= FREQUENT and len(word) >= SHORTEST_CORRUPTED
-        ]
+        words = [word for word in self.keywords & self.targets if len(word) >= SHORTEST_CORRUPTED]
+        frequent = [word for word in words if self.counts[word] >= FREQUENT]
         made: dict[str, list[str]] = {}
         for word in sorted(frequent, key=lambda word: (self._chance("corrupt", word), word)):
             if len(made) >= self.corrupted:
                 break
             for attempt in range(_ATTEMPTS):
-                corrupted = corrupt(word, self._chance("corruption", word, attempt))
-                if corrupted not in made and self._is_no_word(corrupted):
-                    made[corrupted] = [word]
+                form = corrupt(word, self._chance("corruption", word, attempt))
+                rare = self.counts.get(form, 0) < MEDIUM
+                if rare and form not in made and form not in self.targets and not self.wordnet.synsets(form):
+                    made[form] = [word]
                     break
         return made
 
@@ -206,30 +199,19 @@ class Builder:
 
     def _above(self, word: str, distance: int) -> set[Any]:
         """The hypernyms of the first senses within a distance, without the very general ones."""
-        level = {lemma.synset() for lemma in self.wordnet.lemmas(word, "n")[:SENSES]}
-        found: set[Any] = set()
-        for _ in range(distance):
-            level = {above for synset in level for above in synset.hypernyms()}
-            found |= level
-        return {synset for synset in found if synset.min_depth() >= MINIMUM_DEPTH}
+        senses = [lemma.synset() for lemma in self.wordnet.lemmas(word, "n")[:SENSES]]
+        return {synset for synset in _reached(senses, "hypernyms", distance) if synset.min_depth() >= MINIMUM_DEPTH}
 
     def _find_names_below(self, synset: Any) -> set[str]:
         """The target words among the hyponyms of a synset."""
-        found: set[str] = set()
-        level = {synset}
-        for _ in range(COHYPONYM_DOWN):
-            level = {below for one in level for below in one.hyponyms()}
-            found.update(name.lower() for one in level for name in one.lemma_names())
-        return found & self.targets
+        below = _reached([synset], "hyponyms", COHYPONYM_DOWN)
+        return {name.lower() for one in below for name in one.lemma_names()} & self.targets
 
-    def _most_frequent(self, words: Iterable[str], smallest: int = 1, largest: int | None = None) -> list[str]:
+    def _most_frequent(self, names: Iterable[str], smallest: int = 1, largest: int | None = None) -> list[str]:
         """The words in T, the most frequent first: at most ``largest``, none if fewer than ``smallest``."""
-        found = sorted(set(words) & self.targets, key=lambda word: (-self.counts.get(word, 0), word))
+        words = {name.lower() for name in names} & self.targets
+        found = sorted(words, key=lambda word: (-self.counts.get(word, 0), word))
         return found[:largest] if len(found) >= smallest else []
-
-    def _is_no_word(self, text: str) -> bool:
-        rare = self.counts.get(text, 0) < MEDIUM
-        return rare and text not in self.targets and not self.wordnet.synsets(text)
 
     def _chance(self, *purpose: object) -> int:
         """A random number that depends only on the seed and on its purpose."""
@@ -245,6 +227,15 @@ class Builder:
     def _annotated(self, word: str, pos: str) -> AnnotatedWord:
         count = self.counts.get(word, 0)
         return AnnotatedWord(word, pos, round(math.log10(max(1.0, count / self.total * 1e9)), 2), count)
+
+
+def _reached(synsets: Iterable[Any], relation: str, distance: int) -> set[Any]:
+    """The synsets that are 1 to ``distance`` steps of a relation away."""
+    level, found = set(synsets), set[Any]()
+    for _ in range(distance):
+        level = {other for synset in level for other in getattr(synset, relation)()}
+        found |= level
+    return found
 
 
 def corrupt(word: str, chance: int) -> str:

@@ -1,6 +1,6 @@
-"""Several results side by side, each compared with the first, entry by entry.
+"""Several results, each compared with the first, entry by entry.
 
-The paper uses a two-sided binomial test: among the entries where two results differ, how many does each win,
+The paper's test is a two-sided binomial test: among the entries where two results differ, how many does each win,
 and how unlikely is that for a fair coin? Beside it stands the bootstrap interval of the difference in means.
 """
 
@@ -16,7 +16,6 @@ from rarewords.wnlampro.result import METRICS, Measure, ProbeResult
 
 LEVEL = 0.05
 _SAMPLES = 2000
-_BLOCK = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -64,10 +63,8 @@ def binomial_test(successes: int, trials: int) -> float:
 def bootstrap_interval(values: np.ndarray) -> tuple[float, float]:
     """The 95 % percentile interval of the mean over resampled entries. *Shape:* (entries,)"""
     random, entries = np.random.default_rng(0), len(values)
-    at_once = max(1, _BLOCK // entries)
-    blocks = [min(at_once, _SAMPLES - start) for start in range(0, _SAMPLES, at_once)]
-    means = [values[random.integers(0, entries, (rows, entries))].mean(axis=1) for rows in blocks]
-    low, high = np.quantile(np.concatenate(means), [0.025, 0.975])
+    means = [values[random.integers(0, entries, entries)].mean() for _ in range(_SAMPLES)]
+    low, high = np.quantile(means, [0.025, 0.975])
     return float(low), float(high)
 
 
@@ -95,16 +92,15 @@ class Comparison:
     labels: tuple[str, ...]
     cells: tuple[ComparedCell, ...]
 
-    def cell(self, relation: str = "all", band: str = "all") -> ComparedCell | None:
+    def cell(self, relation: str, band: str) -> ComparedCell | None:
         """The cell of a relation and a frequency band, None without such entries."""
-        if relation == "all" and self.cells:
+        if relation == "all":
             relation = self.cells[-1].relation  # the only one of a data set with one relation
         return next((one for one in self.cells if (one.relation, one.band) == (relation, band)), None)
 
     def __getitem__(self, key: tuple[str, str]) -> ComparedCell:
         """The cell of a relation and a frequency band that is known to have entries."""
-        found = self.cell(*key)
-        if found is None:
+        if (found := self.cell(*key)) is None:
             raise KeyError(key)
         return found
 
@@ -150,10 +146,9 @@ def check_comparable(results: Sequence[ProbeResult]) -> None:
         raise InputError("give at least one result to compare", code="wnlampro")
     first = results[0]
     for other in results[1:]:
-        problem = ""
+        both = f"{first.label!r} and {other.label!r}"
         if other.settings.get("dataset") != first.settings.get("dataset"):
-            problem = "come from different data sets; evaluate both on the same one"
-        elif list(other.id) != list(first.id):
-            problem = "have different entries; evaluate both with the same subset and limit"
-        if problem:
-            raise InputError(f"{first.label!r} and {other.label!r} {problem}", code="wnlampro")
+            raise InputError(f"{both} come from different data sets; evaluate both on the same one", code="wnlampro")
+        if list(other.id) != list(first.id):
+            problem = f"{both} have different entries; evaluate both with the same subset and limit"
+            raise InputError(problem, code="wnlampro")

@@ -47,7 +47,7 @@ class AnnotatedWord:
 
     @classmethod
     def parse(cls, written: str) -> Self:
-        """Read ``lime (n,4.05,772)``; anything else is a ``ValueError``."""
+        """Read ``lime (n,4.05,772)``."""
         found = _ANNOTATED.fullmatch(written)
         if found is None:
             raise ValueError(f"{written!r} does not have the form 'word (n,4.95,64105)'")
@@ -57,10 +57,7 @@ class AnnotatedWord:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A keyword, a relation, and the target words that stand in that relation to the keyword.
-
-    :param subset: ``dev`` or ``test``.
-    """
+    """A keyword of ``dev`` or ``test``, and the target words that stand in a relation to it."""
 
     id: str
     subset: str
@@ -111,7 +108,7 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the entries as written; file name and compression do not matter."""
+        """SHA-256 of the entries as written."""
         return hashlib.sha256(self.text().encode()).hexdigest()
 
     def text(self) -> str:
@@ -166,12 +163,12 @@ def _read(path: Path) -> Iterator[Entry]:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
-            columns = line.rstrip("\n").rstrip("\t").split("\t")
+            columns = line.rstrip("\n\t").split("\t")
             try:
                 if len(columns) < 5:
                     raise ValueError(f"{len(columns)} columns instead of at least 5")
                 identifier, subset, word, relation, *targets = columns
-                relation, parsed = relation.removesuffix("+"), tuple(map(annotated, targets))
-                yield Entry(identifier, subset, annotated(word), relation, parsed)
+                parsed = tuple(map(annotated, targets))
+                yield Entry(identifier, subset, annotated(word), relation.removesuffix("+"), parsed)
             except ValueError as error:
                 raise InputError(f"{path}, line {number}: {error}", code="wnlampro") from None

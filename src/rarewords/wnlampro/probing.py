@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
 from rarewords.models import shown_name
-from rarewords.ota.objective import baseline
+from rarewords.ota.approximate import one_token_approximation
 from rarewords.ota.settings import BASELINES
 from rarewords.queries import Answers, Query
 from rarewords.tokens import Placement, Tokens
@@ -34,14 +34,6 @@ _ANSWERS_KEPT = 10
 # Log-probabilities of the same query in float32 differ by up to 7e-6 between batch sizes; four times that.
 CLOSE = 3e-5
 QUERIES_PER_SHARD = 8192
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A query and the token ids of its targets."""
-
-    query: Query
-    targets: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -95,16 +87,16 @@ def evaluate(
         raise InputError(problem, code="settings")
     known = _share_of_known_targets(lm, dataset.name, entries)
     replacing = _replacements(lm, entries, settings, embeddings)
-    questions = [_questions(entry, replacing, settings.placement, lm.whole_words) for entry in entries]
+    questions = [_questions(lm, entry, replacing.get(entry.word.text), settings.placement) for entry in entries]
     asked = [question for group in questions for question in group]
     ids = _predict(lm, settings.depth, asked, cache, engine)
     answered = np.split(ids, np.cumsum([len(group) for group in questions])[:-1])
     found = [np.isin(rows, group[0].targets) for group, rows in zip(questions, answered, strict=True)]
     rank, hits3, hits10 = np.array([score(one) for one in found]).T
-    chosen = asdict(settings)
+    chosen, model = asdict(settings), shown_name(lm.name)
     record = {
-        "label": label or f"{shown_name(lm.name)} {settings.method}",
-        "model": shown_name(lm.name),
+        "label": label or f"{model} {settings.method}",
+        "model": model,
         "fingerprint": lm.fingerprint,
         "dtype": str(lm.dtype).removeprefix("torch."),
         "dataset": dataset.digest,
@@ -128,16 +120,19 @@ def evaluate(
     )
 
 
-def _questions(
-    entry: Entry, replacing: dict[str, np.ndarray], placement: Placement, whole_words: dict[str, int]
-) -> list[Asked]:
-    word, embedding = entry.word.text, replacing.get(entry.word.text)
+class _Question(NamedTuple):
+    """A query and the token ids of its targets."""
+
+    query: Query
+    targets: tuple[int, ...]
+
+
+def _questions(lm: LanguageModel, entry: Entry, embedding: np.ndarray | None, placement: Placement) -> list[_Question]:
+    word, placement = entry.word.text, "replace" if embedding is None else placement
     # Only targets that are tokens of the model can be answers.
-    targets = tuple(whole_words[one.text] for one in entry.targets if one.text in whole_words)
-    return [
-        Asked(Query(pattern, word, embedding, "replace" if embedding is None else placement), targets)
-        for pattern in patterns_for(entry.relation, word)
-    ]
+    targets = tuple(lm.whole_words[one.text] for one in entry.targets if one.text in lm.whole_words)
+    queries = [Query(pattern, word, embedding, placement) for pattern in patterns_for(entry.relation, word)]
+    return [_Question(query, targets) for query in queries]
 
 
 def _replacements(
@@ -149,16 +144,12 @@ def _replacements(
         raise InputError(problem, code="wnlampro")
     words = sorted({entry.word.text for entry in entries})
     if settings.method in BASELINES:
-        return {
-            word: baseline(lm, torch.tensor([subwords], device=lm.device), settings.method)[0].cpu().numpy()
-            for word, subwords in zip(words, lm.tokens.subwords_of(words), strict=True)
-            if len(subwords) > 1
-        }
+        embeddings = one_token_approximation(lm, words, method=settings.method).embeddings
     if embeddings is None:
         return {}
     embeddings.require_dim(lm.dim)
     found = {word: embeddings[word] for word in words if word in embeddings}
-    if not found:
+    if not found and settings.method == "embeddings":
         problem = "none of the keywords has an embedding; make embeddings for the words of the data set"
         raise InputError(problem, code="nothing-to-teach")
     return found
@@ -167,14 +158,14 @@ def _replacements(
 def _share_of_known_targets(lm: LanguageModel, name: str, entries: Sequence[Entry]) -> float:
     """The share of target words that are tokens of the model; a model that lacks most is refused."""
     targets = {target.text for entry in entries for target in entry.targets}
-    known = sum(target in lm.whole_words for target in targets) / len(targets)
+    known = len(targets & lm.whole_words.keys()) / len(targets)
     if known < 0.5:
         few = f"{lm.name} has only {known:.0%} of the target words of {name} in its vocabulary"
         raise InputError(f"{few}; build a data set for it (wnlampro build)", code="tokenizer")
     return known
 
 
-def _best_answers(tokens: Tokens, questions: Sequence[Asked], ids: np.ndarray, found: np.ndarray) -> str:
+def _best_answers(tokens: Tokens, questions: Sequence[_Question], ids: np.ndarray, found: np.ndarray) -> str:
     """The question with the best rank and its first answers: ``a kumquat is a _. fruit, plant, …``.
 
     *Shape* of the answers' ``ids`` and of ``found``, which of them are targets: (questions, depth)
@@ -185,57 +176,57 @@ def _best_answers(tokens: Tokens, questions: Sequence[Asked], ids: np.ndarray, f
 
 
 def _predict(
-    lm: LanguageModel, depth: int, asked: Sequence[Asked], cache: Cache | None, engine: Engine | None
+    lm: LanguageModel, depth: int, asked: Sequence[_Question], cache: Cache | None, engine: Engine | None
 ) -> np.ndarray:
     """The first ``depth`` answers to each query, the most probable first. *Shape:* (queries, depth)"""
     shards = [asked[i : i + QUERIES_PER_SHARD] for i in range(0, len(asked), QUERIES_PER_SHARD)]
     answer = partial(_answer_shard, lm, depth, cache)
-    found: dict[int, np.ndarray] = {}
+    ids = np.zeros((len(asked), depth), np.int32)
     with progress("Filling blanks", total=len(asked), unit="queries") as bar:
-        for number, ids in (engine or LocalEngine(1)).map(answer, shards):
-            found[number] = ids
-            bar.advance(len(ids))
-    return np.concatenate([found[number] for number in range(len(shards))])
-
-
-def _answer_shard(lm: LanguageModel, depth: int, cache: Cache | None, asked: Sequence[Asked]) -> np.ndarray:
-    if cache is None:
-        return _answers(lm, depth, asked)
-    # What is asked, of which model and how deep. The targets belong to it: only their ranks are exact.
-    queries = [one.query for one in asked]
-    shown = [np.asarray(one.embedding, "<f4").tobytes() for one in queries if one.embedding is not None]
-    texts = [(one.pattern, one.word, one.embedding is not None, one.placement) for one in queries]
-    about = [texts, [one.targets for one in asked], hashlib.sha256(b"".join(shown)).hexdigest()]
-    key = key_of(lm.fingerprint, sorted(lm.tokenizer.get_vocab().items()), str(lm.dtype), depth, about)
-    return cache.arrays("answers", key, lambda: {"ids": _answers(lm, depth, asked)})["ids"]
-
-
-def _answers(lm: LanguageModel, depth: int, asked: Sequence[Asked]) -> np.ndarray:
-    queries = [one.query for one in asked]
-    # One answer more, to see whether the last place is close to the next.
-    answers = lm.fill(queries, top_k=depth + 1)
-    ids = answers.ids[:, :depth].astype(np.int32)
-    again = _undecided(asked, answers) if lm.dtype == torch.float32 else []
-    if again:
-        ids[again] = _double(lm).fill([queries[i] for i in again], top_k=depth).ids
+        for number, found in (engine or LocalEngine(1)).map(answer, shards):
+            start = number * QUERIES_PER_SHARD
+            ids[start : start + len(found)] = found
+            bar.advance(len(found))
     return ids
 
 
-def _undecided(asked: Sequence[Asked], answers: Answers) -> list[int]:
+def _answer_shard(lm: LanguageModel, depth: int, cache: Cache | None, asked: Sequence[_Question]) -> np.ndarray:
+    queries = [one.query for one in asked]
+
+    def make() -> dict[str, np.ndarray]:
+        # One answer more, to see whether the last place is close to the next.
+        answers = lm.fill(queries, top_k=depth + 1)
+        ids = answers.ids[:, :depth].astype(np.int32)
+        again = _undecided(asked, answers) if lm.dtype == torch.float32 else []
+        if again:
+            ids[again] = _double(lm).fill([queries[i] for i in again], top_k=depth).ids
+        return {"ids": ids}
+
+    if cache is None:
+        return make()["ids"]
+    # The targets belong to what is asked: only their ranks are exact.
+    texts = [(one.pattern, one.word, one.placement, targets) for one, targets in asked]
+    shown = hashlib.sha256()
+    for one in queries:
+        shown.update(b"-" if one.embedding is None else np.asarray(one.embedding, "<f4").tobytes())
+    about = [texts, shown.hexdigest(), depth, str(lm.dtype)]
+    key = key_of(lm.fingerprint, sorted(lm.tokenizer.get_vocab().items()), about)
+    return cache.arrays("answers", key, make)["ids"]
+
+
+def _undecided(asked: Sequence[_Question], answers: Answers) -> list[int]:
     """The queries where last digits decide the rank of the first target or the hits in the first 3 or 10.
 
     Places beyond the rank limit do not affect any metric and stay as they are.
     """
-    close = -np.diff(answers.log_probs[:, : RANK_LIMIT + 1], axis=1) < CLOSE
-    undecided = []
-    for i in np.flatnonzero(close.any(axis=1)).tolist():
-        wanted = np.isin(answers.ids[i, : RANK_LIMIT + 1], asked[i].targets)
-        first = int(wanted.argmax())
-        # Between places j and j + 1: around the first target, and at the ends of the first 3 and 10.
-        borders = np.array([j for j in (first - 1, first, 2, 9) if 0 <= j < close.shape[1]])
-        if (close[i, borders] & (wanted[borders] != wanted[borders + 1])).any():
-            undecided.append(i)
-    return undecided
+    ids, log_probs = answers.ids[:, : RANK_LIMIT + 1], answers.log_probs[:, : RANK_LIMIT + 1]
+    wanted = np.array([np.isin(row, one.targets) for row, one in zip(ids, asked, strict=True)])
+    first = wanted.argmax(axis=1)[:, None]
+    # Between places j and j + 1: around the first target, and at the ends of the first 3 and 10.
+    j = np.arange(ids.shape[1] - 1)
+    borders = (j == first - 1) | (j == first) | (j == 2) | (j == 9)
+    undecided = (-np.diff(log_probs, axis=1) < CLOSE) & borders & np.diff(wanted, axis=1)
+    return np.flatnonzero(undecided.any(axis=1)).tolist()
 
 
 @lru_cache(maxsize=1)  # evaluations of one model share it

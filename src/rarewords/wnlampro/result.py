@@ -5,16 +5,14 @@ For an entry with targets T, a pattern of its relation gives answers a_1, a_2, �
     rank = min { i : a_i in T } over all patterns, infinite if none of the first 100 answers is in T
     P@i  = max over all patterns of |T ∩ {a_1, …, a_i}| / i
 
-MRR is the mean of 1/rank over entries; P@3 and P@10 are means over entries. Tables, significance tests and
-heat maps are made from the file of a result alone.
+MRR is the mean of 1/rank over entries; P@3 and P@10 are means over entries.
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,7 +28,6 @@ METRICS = ("mrr", "p3", "p10")
 _FORMAT = "rarewords.wnlampro/1"
 TEXTS = ("id", "word", "relation")
 NUMBERS = ("rank", "hits3", "hits10", "count")
-_NUMBER = re.compile("[0-9]{1,15}").fullmatch
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class Measure:
 
     @classmethod
     def of(cls, values: np.ndarray) -> Self:
-        """Mean and standard error of one number per entry. *Shape:* (entries,)"""
+        """Of one number per entry. *Shape:* (entries,)"""
         error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
         return cls(float(values.mean()) if len(values) else np.nan, float(error))
 
@@ -169,11 +166,11 @@ class ProbeResult:
         columns: dict[str, Any] = {name: found.entries.get(name, "").split(" ") for name in (*TEXTS, *NUMBERS)}
         depth = found.settings.get("depth", RANK_LIMIT)
         try:
-            if not isinstance(depth, int) or not all(map(_NUMBER, chain(*(columns[name] for name in NUMBERS)))):
-                raise InputError("it holds text instead of numbers", code="damaged")
+            if not isinstance(depth, int):
+                raise InputError(f"its depth is {depth!r}", code="damaged")
             columns |= {name: np.array(columns[name], dtype=np.int64) for name in NUMBERS}
             return cls(found.settings, **columns, answers=found.answers)
-        except InputError as problem:  # a column of another length, a rank that cannot be, ...
+        except (InputError, ValueError, OverflowError) as problem:  # text for a number, a rank that cannot be, ...
             raise InputError(f"{path} is damaged: {problem}; evaluate again", code="damaged") from None
 
 
