@@ -85,7 +85,7 @@ class Frame:
             "random": ((*start, _DRAWN), (_DRAWN, *stop)),
             "masked": ((*start, _DRAWN), (_DRAWN, *mask, _DRAWN, *stop)),
         }[kind]
-        around = torch.tensor([*before, *after], device=lm.device)
+        around = torch.tensor([*before, *after], dtype=torch.long, device=lm.device)
         drawn = (around == _DRAWN).nonzero().flatten()
         return cls(around, len(before), drawn, torch.tensor(fillers, dtype=torch.long, device=lm.device))
 
