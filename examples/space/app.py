@@ -57,7 +57,7 @@ def build(model: str = "default", device: str = "auto") -> gr.Blocks:
     with gr.Blocks(title="rarewords", analytics_enabled=False) as page:
         gr.Markdown(
             "# rarewords\n"
-            f"Give {_name(model)} a word it does not know, with a few sentences that use it, a definition, "
+            f"Enter a word that {_name(model)} doesn't know, with a few sentences that use it, a definition, "
             "or both. Nothing is fine-tuned."
         )
         with gr.Row():
@@ -70,7 +70,7 @@ def build(model: str = "default", device: str = "auto") -> gr.Blocks:
                 question = gr.Textbox(
                     label="Your own question (optional)",
                     placeholder="you can eat a kombucha with _.",
-                    info="with the word, and _ for the answer",
+                    info="Use the word, and write _ for the answer.",
                     max_length=LONGEST_TEXT,
                 )
                 learn = gr.Button("Learn the word", variant="primary")
@@ -129,7 +129,7 @@ def _own(word: str, question: str) -> str:
     """The user's question as a pattern: ``you eat a kumquat with _`` -> ``you eat a <W> with _``."""
     pattern = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", "<W>", question, count=1, flags=re.IGNORECASE)
     if "<W>" not in pattern or pattern.count("_") != 1:
-        raise InputError("a question needs the word, and one _ for the answer", code="pattern")
+        raise InputError("a question must contain the word, and one _ for the answer", code="pattern")
     return pattern
 
 
