@@ -10,7 +10,6 @@ import transformers as hf
 
 from rarewords import LanguageModel, Query, WordEmbeddings, WordLearner
 from rarewords.models import bundled_model
-from rarewords.queries import input_rows
 from tests.architectures import ARCHITECTURES, CAUSAL, sentence_transformer, small_causal, small_model
 from tests.errors import refused_with
 
@@ -77,7 +76,7 @@ def test_an_embedding_replaces_all_subwords_or_is_appended_to_them(model):
     embedding = model.embeddings.mean(0) * 1.5
     without = Query(PATTERNS[0], "kumquat")
     placed = [Query(PATTERNS[0], "kumquat", embedding, placement) for placement in ("replace", "append")]
-    subwords, replaced, appended = input_rows(model, [without, *placed])
+    subwords, replaced, appended = model.input_rows([without, *placed])
     n = len(model.subwords("kumquat"))
     assert len(subwords.ids) - len(replaced.ids) == n - 1
     assert len(appended.ids) - len(subwords.ids) == 1 + len(model.tokens.behind_a_word("/"))

@@ -54,6 +54,7 @@ RESULTS = Path(__file__).parent / "results"
 DEFINITIONS = Path(__file__).parent / "definitions.tsv.xz"
 _PART_OF_SPEECH = {"antonym": "a", "hypernym": "n", "cohyponym": "n"}
 _SENTENCES = 32
+_TOKENS_PER_BATCH = 2048
 _PLACEMENTS: tuple[Placement, ...] = ("replace", "append")
 
 app = typer.Typer(add_completion=False, help=__doc__)
@@ -314,8 +315,23 @@ def neighbour_scores(
             tokens.append(token)
             owners.append(row)
     sizes = np.bincount(owners, minlength=len(uses))
-    sums = np.bincount(owners, lm.log_likelihood(queries, tokens), len(uses))
+    sums = np.bincount(owners, log_likelihood(lm, queries, tokens), len(uses))
     return sums / np.maximum(sizes, 1), sizes > 0
+
+
+def log_likelihood(lm: LanguageModel, queries: Sequence[Query], tokens: Sequence[int]) -> np.ndarray:
+    """The natural log-probability of one given token at each query's blank. *Shape:* (queries,)"""
+    rows, mask = lm.input_rows(queries), lm.tokenizer.mask_token_id
+    result = np.zeros(len(queries), np.float32)
+
+    def scored(batch: list[int], inputs: torch.Tensor) -> torch.Tensor:
+        blanks = torch.tensor([list(rows[row].ids).index(mask) for row in batch], device=lm.device)
+        wanted = torch.tensor([tokens[row] for row in batch], device=lm.device)
+        return lm.logits_at(inputs, blanks).float().log_softmax(dim=-1).gather(1, wanted[:, None])[:, 0]
+
+    for batch, found in lm.in_batches(rows, scored, _TOKENS_PER_BATCH):
+        result[batch] = found.cpu().numpy()
+    return result
 
 
 def reciprocal_ranks(

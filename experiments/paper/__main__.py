@@ -11,12 +11,11 @@ from experiments.paper import settings as sizes
 from experiments.paper.part import count_verdicts
 from experiments.paper.run import check_parts
 from experiments.paper.run import reproduce as run
-from rarewords import Corpus, LanguageModel, wnlampro
+from rarewords import Corpus, LanguageModel, WordEmbeddings, wnlampro
 from rarewords._internal.progress import enable
 from rarewords._internal.schema import to_json
 from rarewords.cli import options
 from rarewords.cli.app import run_program
-from rarewords.embeddings import open_embeddings
 
 _PARTS = "`all`, or some of ota, methods, heatmap, ablation, main and examples. `report` alone writes the report of finished parts."  # noqa: E501
 _QUIET = typer.Option("--quiet", "-q", help="Show no progress on stderr; works anywhere in the command.")
@@ -63,7 +62,7 @@ def reproduce(
     size = sizes.QUICK if quick else sizes.ReproduceSettings()
     settings = replace(size, seed=seed, seeds=size.seeds if seeds is None else seeds)
     opened, dataset = Corpus.open(corpus), wnlampro.load(data)
-    ready = open_embeddings(targets) if targets is not None else None
+    ready = WordEmbeddings.load(targets) if targets is not None else None
     # The command is shown in the report, which is read elsewhere: files by their names.
     named = Path(model).absolute().name if Path(model).is_dir() else model
     files = {"corpus": corpus, "out": out, "targets": targets, "data": Path(data)}

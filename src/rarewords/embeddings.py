@@ -5,14 +5,14 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
 from safetensors import safe_open
 
-from rarewords._internal.files import open_text, reading, require_file, whole_file, write_lines
+from rarewords._internal.files import open_text, reading, require_file, whole_file
 from rarewords._internal.schema import parse
 from rarewords.errors import InputError
 
@@ -130,7 +130,7 @@ class WordEmbeddings:
     def load(cls, path: str | Path) -> Self:
         """Open a file written by :meth:`save`. Numbers are read when they are first used."""
         require_file(path)
-        remedy = "if it is word2vec text, name it .txt, otherwise make it again"
+        remedy = "give a file that rarewords has written"
         embeddings = cls.__new__(cls)  # the checks of a new one would read all numbers
         with reading(path, remedy), safe_open(path, "pt") as file:
             metadata, names = file.metadata() or {}, ("embeddings", "word_ends", "words_utf8")
@@ -146,57 +146,16 @@ class WordEmbeddings:
                 raise InputError(problem, code="damaged")
             raw = text.tobytes()
             embeddings.words = [raw[start:end].decode() for start, end in pairwise([0, *ends.tolist()])]
-        embeddings.settings = _settings(metadata.get("settings", ""), path)
+        try:
+            found = json.loads(metadata.get("settings", ""))
+        except (ValueError, RecursionError):
+            found = None
+        embeddings.settings = parse(dict[str, Any], found, path, remedy)
         return embeddings
-
-    def save_word2vec(self, path: str | Path) -> None:
-        """Write the word2vec text format: a line ``count dim``, then one line per word with its numbers."""
-        spaced = next((word for word in self.words if any(letter.isspace() for letter in word)), None)
-        if spaced is not None:
-            problem = f"the word2vec text format cannot hold {spaced!r}, a word with a space in it"
-            raise InputError(problem, code="embeddings")
-        rows = zip(self.words, self.matrix, strict=True)
-        lines = (f"{word} {' '.join(format(one, '.9g') for one in row.tolist())}\n" for word, row in rows)
-        write_lines(path, chain([f"{len(self)} {self.dim}\n"], lines))
-
-    @classmethod
-    def load_word2vec(cls, path: str | Path) -> Self:
-        """Read the word2vec text format, with or without its first line, plain or ``.gz``."""
-        words, rows = [], []
-        with open_text(path) as lines:
-            for number, line in enumerate(lines, 1):
-                word, *values = line.rstrip(" \n").split(" ")
-                if not line.strip() or (number == 1 and len(values) == 1 and (word + values[0]).isdigit()):
-                    continue
-                words.append(word)
-                try:
-                    rows.append(np.array(values, dtype=np.float32))
-                    if len(values) != len(rows[0]) or not values:
-                        raise ValueError(f"{len(values)} numbers where {len(rows[0])} were expected")
-                except ValueError as error:
-                    problem = f"{path}, line {number}: {word!r} is not followed by its numbers ({error})"
-                    raise InputError(problem, code="embeddings") from None
-        if not rows:
-            raise InputError(f"{path} holds no embeddings", code="no-text")
-        return cls(words, np.stack(rows), {"source": Path(path).name})
 
     @cached_property
     def _rows(self) -> dict[str, int]:
         return {word: row for row, word in enumerate(self.words)}
-
-
-def _settings(text: str, path: str | Path) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    return parse(dict[str, Any], found, path, "make the embeddings again")
-
-
-def open_embeddings(path: str | Path) -> WordEmbeddings:
-    """Open embeddings of either format: .txt, .vec, .w2v and .gz are word2vec text, the rest safetensors."""
-    text = Path(path).name.endswith((".txt", ".vec", ".w2v", ".gz"))
-    return WordEmbeddings.load_word2vec(path) if text else WordEmbeddings.load(path)
 
 
 def read_words(path: str | Path) -> list[str]:

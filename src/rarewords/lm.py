@@ -5,10 +5,10 @@ It answers queries and takes new words; :mod:`.network` computes.
 
 import copy
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -23,10 +23,9 @@ from rarewords.injection.taught import taught_tokens
 from rarewords.model_folder import pooling, read_report
 from rarewords.models import DEFAULT_MODEL, KIND_TITLES, Kind, choose_device, load_pretrained, model_folder, shown_name
 from rarewords.network import Network
-from rarewords.queries import Answers, Query, input_rows
-from rarewords.tokens import BLANK, Placement, Tokens
+from rarewords.queries import Answers, InputRow, Query
+from rarewords.tokens import BLANK, Placement, Tokens, with_slot
 
-R = TypeVar("R")
 _TOKENS_ON_CPU, _TOKENS_ON_GPU = 2048, 65536  # per batch of queries
 
 
@@ -72,7 +71,7 @@ class LanguageModel(Network):
         return cls(model, tokenizer, name=str(name), folder=folder, report=read_report(folder))
 
     def copy(self) -> Self:
-        """The same model in memory a second time, to be changed."""
+        """The same model a second time in memory, to be changed."""
         model, tokenizer = copy.deepcopy((self.model, self.tokenizer))
         return type(self)(model, tokenizer, name=self.name, folder=self.folder, report=self.report)
 
@@ -84,8 +83,8 @@ class LanguageModel(Network):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled by its name: another process loads the model itself, once."""
-        precision, about = torch.get_float32_matmul_precision(), (str(self.device), self.dtype)
-        return _unpickled, (precision, self.fingerprint, self.name, *about)
+        precision = torch.get_float32_matmul_precision()
+        return _unpickled, (precision, self.fingerprint, self.name, str(self.device), self.dtype)
 
     @cached_property
     def kind(self) -> Kind:
@@ -125,16 +124,10 @@ class LanguageModel(Network):
         """
         pattern = text.replace(self.tokens.mask_token, "[MASK]").replace("_", " ").replace("[MASK]", "_")
         answers = self.fill([Query(pattern)], top_k=top_k)
+        columns = answers.words(0), answers.ids[0].tolist(), map(math.exp, answers.log_probs[0].tolist())
         return [
-            {
-                "score": math.exp(log_prob),
-                "token": token,
-                "token_str": word,
-                "sequence": word.join(BLANK.split(pattern)),
-            }
-            for word, token, log_prob in zip(
-                answers.words(0), answers.ids[0].tolist(), answers.log_probs[0].tolist(), strict=True
-            )
+            {"score": score, "token": token, "token_str": word, "sequence": word.join(BLANK.split(pattern))}
+            for word, token, score in zip(*columns, strict=True)
         ]
 
     def add_word(
@@ -170,47 +163,47 @@ class LanguageModel(Network):
         """The ``top_k`` most probable fillers of each query's blank; none depends on the other queries."""
         if top_k < 1:
             raise InputError(f"top_k must be at least 1, not {top_k}", code="settings")
+        self.require("masked")
+        rows, mask = self.input_rows(queries), self.tokenizer.mask_token_id
         top_k = min(top_k, len(self.embeddings))
         ids = np.zeros((len(queries), top_k), dtype=np.int64)
         log_probs = np.zeros((len(queries), top_k), dtype=np.float32)
 
-        def most_probable(_: list[int], logits: Tensor) -> tuple[Tensor, Tensor]:
+        def most_probable(batch: list[int], inputs: Tensor) -> tuple[Tensor, Tensor]:
+            blanks = torch.tensor([list(rows[row].ids).index(mask) for row in batch], device=self.device)
+            logits = self.logits_at(inputs, blanks)
+            logits = logits if logits.dtype == torch.float64 else logits.float()
             best = torch.topk(logits, top_k, dim=-1)
             return best.indices, best.values - torch.logsumexp(logits, dim=-1, keepdim=True)
 
-        for batch, (best, numbers) in self._answered("Filling blanks", queries, most_probable):
-            ids[batch], log_probs[batch] = best.cpu().numpy(), numbers.cpu().numpy()
+        budget = _TOKENS_ON_CPU if self.device.type == "cpu" else _TOKENS_ON_GPU
+        with progress("Filling blanks", total=len(queries), unit="queries") as bar:
+            for batch, (best, numbers) in self.in_batches(rows, most_probable, budget):
+                ids[batch], log_probs[batch] = best.cpu().numpy(), numbers.cpu().numpy()
+                bar.advance(len(batch))
         return Answers(ids, log_probs, self.tokens)
 
-    def log_likelihood(self, queries: Sequence[Query], ids: Sequence[int]) -> np.ndarray:
-        """The natural log-probability of one given token at each query's blank. *Shape:* (queries,)"""
-        result = np.zeros(len(queries), dtype=np.float32)
-
-        def given(batch: list[int], logits: Tensor) -> Tensor:
-            wanted = torch.tensor([ids[i] for i in batch], device=logits.device)
-            return logits.log_softmax(dim=-1).gather(1, wanted[:, None])[:, 0]
-
-        for batch, found in self._answered("Scoring", queries, given):
-            result[batch] = found.cpu().numpy()
-        return result
-
-    def _answered(
-        self, title: str, queries: Sequence[Query], answer: Callable[[list[int], Tensor], R]
-    ) -> Iterator[tuple[list[int], R]]:
-        """Batches of queries, and what ``answer`` makes of the logits at their blanks, float32 or float64."""
-        self.require("masked")
-        rows, mask = input_rows(self, queries), self.tokenizer.mask_token_id
-
-        def compute(batch: list[int], inputs: Tensor) -> R:
-            blanks = torch.tensor([list(rows[row].ids).index(mask) for row in batch], device=self.device)
-            logits = self.logits_at(inputs, blanks)
-            return answer(batch, logits if logits.dtype == torch.float64 else logits.float())
-
-        budget = _TOKENS_ON_CPU if self.device.type == "cpu" else _TOKENS_ON_GPU
-        with progress(title, total=len(queries), unit="queries") as bar:
-            for batch, found in self.in_batches(rows, compute, budget):
-                yield batch, found
-                bar.advance(len(batch))
+    def input_rows(self, queries: Sequence[Query]) -> list[InputRow]:
+        """The token ids of each query, with its embedding in place of the word or behind it."""
+        if not queries:
+            return []
+        rows, slash = [], self.tokens.behind_a_word("/")
+        encoded = self.tokens.encode_blanks([one.pattern for one in queries], [one.word for one in queries])
+        for query, (ids, start, end) in zip(queries, encoded, strict=True):
+            slot = 0
+            if query.embedding is not None:
+                if not query.word:
+                    problem = f"an embedding needs a <W> to stand for; {query.pattern!r} has none"
+                    raise InputError(problem, code="pattern")
+                if tuple(query.embedding.shape) != (self.dim,):
+                    shape = f"shape {tuple(query.embedding.shape)}, but {self.name} has embeddings of size {self.dim}"
+                    raise InputError(f"the embedding for {query.word!r} has {shape}", code="model-mismatch")
+                ids, slot = with_slot(ids, start, end, slash if query.placement == "append" else None)
+            if len(ids) > self.max_length:
+                most = f"{self.name} takes at most {self.max_length}"
+                raise InputError(f"{query.word!r} in {query.pattern!r} has {len(ids)} tokens; {most}", code="pattern")
+            rows.append(InputRow(ids, slot, query.embedding))
+        return rows
 
 
 def _unpickled(precision: str, fingerprint: str, name: str, *about: Any) -> LanguageModel:

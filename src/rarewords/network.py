@@ -1,7 +1,6 @@
 """The network of a language model: the one file that knows what architectures differ in.
 
-Where the prediction head is, what the input embeddings are, how a sequence becomes hidden states. Through
-``inputs_embeds`` a word may be its subwords or a free embedding.
+Through ``inputs_embeds`` a word may be its subwords or a free embedding.
 """
 
 import hashlib
@@ -104,8 +103,7 @@ class Network:
         return hashlib.sha256("\n".join([kind, *sorted(samples)]).encode()).hexdigest()[:16]
 
     def embed(self, ids: Tensor, slots: Tensor | None = None, embeddings: Tensor | None = None) -> Tensor:
-        """Input embeddings of token ids, with free embeddings at some positions. Gradients flow to
-        ``embeddings``.
+        """Input embeddings of token ids, with free embeddings, which get gradients, at some positions.
 
         :param ids: *Shape:* (batch, length)
         :param slots: the position of each row's free embedding. *Shape:* (batch,)
@@ -121,8 +119,7 @@ class Network:
     def hidden_states(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """Hidden states of all layers, the embedding output first.
 
-        :param inputs: input embeddings, as :meth:`embed` gives them; nothing is padded.
-            *Shape:* (batch, length, dim)
+        :param inputs: as :meth:`embed` gives them; nothing is padded. *Shape:* (batch, length, dim)
         :return: ``layers + 1`` tensors. *Shape:* (batch, length, hidden)
         """
         return tuple(self.model.base_model(**_unpadded(inputs), output_hidden_states=True).hidden_states)
@@ -153,8 +150,7 @@ class Network:
     ) -> Iterator[tuple[list[int], R]]:
         """Batches of rows of one length, so that nothing is padded, and what ``compute`` makes of each.
 
-        :param compute: gets the numbers of some rows and their input embeddings. *Shape:* (batch, length,
-            dim)
+        :param compute: gets the numbers of some rows and their inputs. *Shape:* (batch, length, dim)
         :param tokens: at most this many per batch.
         """
 

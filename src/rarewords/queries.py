@@ -3,13 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from rarewords.errors import InputError
-from rarewords.tokens import Placement, Tokens, with_slot
+from rarewords.tokens import Placement, Tokens
 
 
 @dataclass(frozen=True)
@@ -56,38 +55,3 @@ class Answers:
         """The answers to one query with their probabilities, to four digits."""
         pairs = zip(self.words(query), self.log_probs[query].tolist(), strict=True)
         return [{"word": word, "probability": round(math.exp(log_prob), 4)} for word, log_prob in pairs]
-
-
-class _Model(Protocol):
-    """What of a language model a query depends on."""
-
-    name: str
-    tokens: Tokens
-
-    @property
-    def dim(self) -> int: ...
-
-    @property
-    def max_length(self) -> int: ...
-
-
-def input_rows(lm: _Model, queries: Sequence[Query]) -> list[InputRow]:
-    """The token ids of each query, with its embedding in place of the word or behind it."""
-    if not queries:
-        return []
-    rows, slash = [], lm.tokens.behind_a_word("/")
-    encoded = lm.tokens.encode_blanks([one.pattern for one in queries], [one.word for one in queries])
-    for query, (ids, start, end) in zip(queries, encoded, strict=True):
-        slot = 0
-        if query.embedding is not None:
-            if not query.word:
-                raise InputError(f"an embedding needs a <W> to stand for; {query.pattern!r} has none", code="pattern")
-            if tuple(query.embedding.shape) != (lm.dim,):
-                shape = f"shape {tuple(query.embedding.shape)}, but {lm.name} has embeddings of size {lm.dim}"
-                raise InputError(f"the embedding for {query.word!r} has {shape}", code="model-mismatch")
-            ids, slot = with_slot(ids, start, end, slash if query.placement == "append" else None)
-        if len(ids) > lm.max_length:
-            most = f"{lm.name} takes at most {lm.max_length}"
-            raise InputError(f"{query.word!r} in {query.pattern!r} has {len(ids)} tokens; {most}", code="pattern")
-        rows.append(InputRow(ids, slot, query.embedding))
-    return rows

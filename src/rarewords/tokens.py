@@ -37,23 +37,13 @@ def with_slot(
     return ids[:start] + shown + ids[end:], start + len(shown) - 1
 
 
-def with_capital(word: str) -> str:
-    """A word as it stands at the start of a sentence: ``kumquat -> Kumquat``."""
-    return word[:1].upper() + word[1:]
-
-
 class Tokens:
-    """The subwords of words under a Hugging Face tokenizer.
-
-    :param tokenizer: a fast tokenizer (one that reports offsets).
-    """
+    """The subwords of words under a fast Hugging Face tokenizer, one that reports offsets."""
 
     def __init__(self, tokenizer: Any) -> None:
         if not getattr(tokenizer, "is_fast", False):
-            name = type(tokenizer).__name__
-            raise InputError(
-                f"{name} cannot report offsets; save it as a fast tokenizer (tokenizer.json)", code="tokenizer"
-            )
+            problem = f"{type(tokenizer).__name__} cannot report offsets"
+            raise InputError(f"{problem}; save it as a fast tokenizer (tokenizer.json)", code="tokenizer")
         self.tokenizer = tokenizer
 
     @cached_property
@@ -86,9 +76,8 @@ class Tokens:
     def mask_token(self) -> str:
         """The mask token as text."""
         if self.tokenizer.mask_token is None:
-            raise InputError(
-                "the tokenizer has no mask token, so blanks cannot be filled; use a masked LM", code="tokenizer"
-            )
+            problem = "the tokenizer has no mask token, so blanks cannot be filled; use a masked LM"
+            raise InputError(problem, code="tokenizer")
         return str(self.tokenizer.mask_token)
 
     def subwords(self, word: str) -> list[int]:
@@ -114,16 +103,15 @@ class Tokens:
 
     def located_subwords(self, words: Sequence[str]) -> list[list[tuple[int, int, int]]]:
         """The subwords of each word and the letters each covers: ``skiers -> (skier, 0, 5), (##s, 5, 6)``."""
-        encoded = self.encode([_BEFORE + word for word in words])
-        # The space belongs to the word: Ġ and ▁ stand for it and may be separate tokens.
         first = len(_BEFORE)
+        # The space belongs to the word: Ġ and ▁ stand for it and may be separate tokens.
         return [
             [
                 (token, max(start - first, 0), end - first)
                 for token, (start, end) in zip(one.ids, one.offsets, strict=True)
                 if end > max(first - 1, start)
             ]
-            for one in encoded
+            for one in self.encode([_BEFORE + word for word in words])
         ]
 
     def subword_strings(self, ids: Iterable[int]) -> list[str]:
@@ -137,8 +125,7 @@ class Tokens:
 
     def text_of(self, ids: Iterable[int]) -> list[str]:
         """Each token as the text it stands for in running text, without marks: ``['fruit', '##s']``."""
-        # Decoded one at a time, a token loses its space mark but keeps WordPiece's ##, which marks a
-        # continuation.
+        # Decoded one at a time, a token loses its space mark. WordPiece's ##, which marks a continuation, stays.
         decode, ids = self.tokenizer.backend_tokenizer.decode, list(ids)
         return [
             name if name.startswith("##") else decode([token], skip_special_tokens=False).strip()
@@ -156,10 +143,9 @@ class Tokens:
         return self._one_subword(lambda text: text.split() == [text] and not text.isalpha())
 
     def encode_blanks(self, patterns: Sequence[str], words: Sequence[str]) -> list[tuple[tuple[int, ...], int, int]]:
-        """Put each word into its pattern and tokenize the whole as running text.
+        """Put each word into its pattern, such as ``"a <W> is a kind of _ ."``, and tokenize that as running text.
 
-        A pattern has one ``_`` for the blank and at most one ``<W>`` for the keyword:
-        ``"a <W> is a kind of _ ."``. A pattern without ``<W>`` goes with an empty word.
+        A pattern without ``<W>`` goes with an empty word.
 
         :return: token ids with one mask, and where the word's subwords start and end in them.
         """
@@ -168,27 +154,24 @@ class Tokens:
         mask = self.tokenizer.mask_token_id
         result = []
         for one, (text, start, end) in zip(encoded, filled, strict=True):
-            ids, offsets = one.ids, one.offsets
-            if ids.count(mask) != 1:
-                raise InputError(f"expected one blank in {text!r}, found {ids.count(mask)}", code="pattern")
+            if one.ids.count(mask) != 1:
+                raise InputError(f"expected one blank in {text!r}, found {one.ids.count(mask)}", code="pattern")
             first = start - 1 if start and text[start - 1] == " " else start
-            blank = ids.index(mask)
             inside = [
                 place
-                for place, (left, right) in enumerate(offsets)
-                if right > left and right > first and left < end and place != blank
+                for place, (token, (left, right)) in enumerate(zip(one.ids, one.offsets, strict=True))
+                if right > left and right > first and left < end and token != mask
             ]
             if not inside and end > start:
                 raise InputError(f"the tokenizer drops the word {text[start:end]!r}; use another word", code="pattern")
-            result.append((tuple(ids), inside[0], inside[-1] + 1) if inside else (tuple(ids), 0, 0))
+            result.append((tuple(one.ids), inside[0], inside[-1] + 1) if inside else (tuple(one.ids), 0, 0))
         return result
 
     def _fill_slots(self, pattern: str, word: str) -> tuple[str, int, int]:
         """A pattern with its mask and its word, and where the word starts and ends."""
         if pattern.count(WORD_SLOT) > 1 or len(BLANK.findall(pattern)) != 1:
-            raise InputError(
-                f"a pattern needs one _ that stands alone, at most one {WORD_SLOT}: {pattern!r}", code="pattern"
-            )
+            problem = f"a pattern needs one _ that stands alone, at most one {WORD_SLOT}: {pattern!r}"
+            raise InputError(problem, code="pattern")
         if (WORD_SLOT in pattern) != bool(word.strip()) or word.isspace():
             reason = "its keyword is empty" if WORD_SLOT in pattern else f"it has no {WORD_SLOT} for {word!r}"
             raise InputError(f"the pattern {pattern!r} cannot be used: {reason}", code="pattern")
@@ -199,9 +182,8 @@ class Tokens:
     def _one_subword(self, accept: Callable[[str], bool]) -> dict[str, int]:
         """The accepted vocabulary entries that running text splits no further."""
         special = set(self.tokenizer.all_special_ids)
-        candidates = [token for token in sorted(self.tokenizer.get_vocab().values()) if token not in special]
-        texts = zip(self.text_of(candidates), candidates, strict=True)
-        accepted = [(text, token) for text, token in texts if accept(text)]
+        tokens = [token for token in sorted(self.tokenizer.get_vocab().values()) if token not in special]
+        accepted = [(text, token) for text, token in zip(self.text_of(tokens), tokens, strict=True) if accept(text)]
         subwords = self.subwords_of([text for text, _ in accepted])
         return {text: token for (text, token), one in zip(accepted, subwords, strict=True) if one == [token]}
 

@@ -32,13 +32,10 @@ def test_ask_takes_the_blank_of_any_model():
     refused("pattern", "ask", "a _ is a [MASK] .")
 
 
-def test_inject_makes_a_folder_and_takes_word2vec_text_too(tmp_path, embeddings):
+def test_inject_makes_a_folder(tmp_path, embeddings):
     done = json.loads(rarewords("inject", "--embeddings", embeddings, "--out", tmp_path / "a", "--json").stdout)
     assert done["ids"] == {"kumquat": 30522, "salsify": 30523}
-    WordEmbeddings.load(embeddings).save_word2vec(tmp_path / "v.txt")
-    rarewords("inject", "--embeddings", tmp_path / "v.txt", "--out", tmp_path / "b")
-    assert (tmp_path / "a" / "model.safetensors").read_bytes() == (tmp_path / "b" / "model.safetensors").read_bytes()
-    shown = rarewords("ask", "a kumquat is a _ .", "--model", tmp_path / "b")
+    shown = rarewords("ask", "a kumquat is a _ .", "--model", tmp_path / "a")
     assert shown.stdout.startswith("a kumquat is a _ .")
 
 
@@ -48,16 +45,13 @@ def test_mistakes_are_one_line_and_exit_code_2(tmp_path):
     refused("model-not-found", "ask", "a _ .", "--model", tmp_path)
     refused("pattern", "ask", "no blank here")
     refused("device", "ask", "a _ .", "--device", "abacus")
-    row = " ".join(["0.1"] * 384)
     files = {
-        "small.txt": ("model-mismatch", "kumquat 1 1 1\n"),
-        "nan.txt": ("embeddings", "kumquat " + " ".join(["nan"] * 384) + "\n"),
-        "twice.txt": ("embeddings", f"kumquat {row}\nkumquat {row}\n"),
-        "known.txt": ("word", f"world {row}\n"),
-        "empty.txt": ("no-text", ""),
+        "small": ("model-mismatch", WordEmbeddings(["kumquat"], np.ones((1, 3)))),
+        "known": ("word", WordEmbeddings(["world"], np.full((1, 384), 0.1))),
+        "empty": ("word", WordEmbeddings([], np.zeros((0, 384)))),
     }
-    for name, (code, text) in files.items():
-        (tmp_path / name).write_text(text)
+    for name, (code, given) in files.items():
+        given.save(tmp_path / name)
         refused(code, "inject", "--embeddings", tmp_path / name, "--out", out)
     refused("missing-file", "inject", "--embeddings", tmp_path / "nothing.safetensors", "--out", out)
     assert {path.name for path in tmp_path.iterdir()} == set(files)

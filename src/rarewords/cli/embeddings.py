@@ -10,7 +10,7 @@ import rarewords  # its names load torch when they are used, which takes seconds
 from rarewords._internal.cache import Cache, require_free, workspace
 from rarewords._internal.progress import message
 from rarewords.cli import options
-from rarewords.embeddings import open_embeddings, read_words
+from rarewords.embeddings import read_words
 from rarewords.errors import InputError
 from rarewords.learner.settings import LearnerSettings, is_learner
 from rarewords.mimic.settings import MimicSettings
@@ -169,7 +169,10 @@ def train(
     values = options.settings_values(settings, set_, MimicSettings, epochs=epochs, seed=seed)
     chosen = settings_of(preset, **values)
     require_free(out)
-    opened, embeddings = rarewords.Corpus.open(corpus), None if targets is None else open_embeddings(targets)
+    opened, embeddings = (
+        rarewords.Corpus.open(corpus),
+        None if targets is None else rarewords.WordEmbeddings.load(targets),
+    )
     if embeddings is None:
         message("No --targets: learning from words of one subword only")
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)

@@ -8,7 +8,6 @@ import typer
 import rarewords  # its names load torch when they are used, which takes seconds
 from rarewords._internal.cache import require_free
 from rarewords.cli import options
-from rarewords.embeddings import open_embeddings
 from rarewords.tokens import Placement
 
 
@@ -44,9 +43,7 @@ def ask(
 
 
 def inject(
-    embeddings: Annotated[
-        Path, typer.Option(help="Word embeddings: .safetensors, or word2vec text (.txt, .vec, .gz).")
-    ],
+    embeddings: Annotated[Path, typer.Option(help="Word embeddings, as `ota` or `mimic infer` write them.")],
     out: options.OutFolder,
     model: options.Model = "default",
     placement: Annotated[
@@ -70,7 +67,7 @@ def inject(
     from rarewords.injection.inject import inject_folder  # loads torch
 
     done = inject_folder(
-        model, open_embeddings(embeddings), out, allow_prediction=allow_prediction, placement=placement
+        model, rarewords.WordEmbeddings.load(embeddings), out, allow_prediction=allow_prediction, placement=placement
     )
     line = f"{out}: {len(done.ids):,} words"
     if done.skipped:

@@ -12,7 +12,7 @@ import rarewords  # its names are loaded when they are used
 from rarewords._internal.cache import workspace
 from rarewords._internal.files import open_text
 from rarewords.cli import options
-from rarewords.embeddings import open_embeddings, read_words
+from rarewords.embeddings import read_words
 from rarewords.errors import InputError
 from rarewords.models import load_tokenizer, shown_name
 from rarewords.ota.settings import BASELINES
@@ -85,7 +85,7 @@ def evaluate(
     chosen = options.read_settings(
         settings, set_, rarewords.wnlampro.EvalSettings, method=method, subset=subset, limit=limit, placement=placement
     )
-    given = open_embeddings(embeddings) if method == "embeddings" and embeddings else None
+    given = rarewords.WordEmbeddings.load(embeddings) if method == "embeddings" and embeddings else None
     label = f"{shown_name(model)} {Path(embeddings).stem}" if embeddings else None
     dataset = rarewords.wnlampro.load(data)
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)

@@ -3,13 +3,14 @@
 A document without any of these words gets the same tokens as before, so that its embedding stays as it is.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import torch
 
 from rarewords.corpus.read import read_documents
@@ -19,17 +20,9 @@ from rarewords.errors import InputError
 from rarewords.injection.card import model_card
 from rarewords.injection.inject import inject, require_output, save_folder
 from rarewords.injection.taught import forget_everything, taught_tokens, unsaid_tokens
-from rarewords.injection.vocabulary import (
-    added_words,
-    appended_tokens,
-    entries_of,
-    has_rules,
-    normalized,
-    own_normalizer,
-    ruled_words,
-)
+from rarewords.injection.vocabulary import appended_tokens, normalized, own_normalizer, ruled_words
 from rarewords.model_folder import REPORT, read_report
-from rarewords.models import load_pretrained, load_tokenizer, model_kind
+from rarewords.models import load_pretrained, model_kind
 from rarewords.tokens import Placement
 
 K = TypeVar("K")
@@ -50,11 +43,31 @@ class TaughtWord:
     forms: tuple[str, ...] = ()
 
 
+class _Taught:
+    """A taught folder, opened: its model and tokenizer, its added forms and their tokens, the word of each form."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.report = read_report(folder)
+        self.model, self.tokenizer = load_pretrained(folder)
+        self.tokens = taught_tokens(self.model, self.tokenizer)
+        self.reported = {
+            word["word"]: TaughtWord(
+                word["word"], word["count"], word["verdict"], run["learner"], tuple(word.get("forms", ()))
+            )
+            for run in (*self.report.get("earlier", ()), self.report)
+            for word in run.get("words", ())
+        }
+        own = own_normalizer(self.tokenizer)
+        # Of Kumquat and kumquats the word is kumquat.
+        words = {normalized(own, form): one.word for one in self.reported.values() for form in (*one.forms, one.word)}
+        self.owners = {form: words.get(form, form) for form in self.tokens}
+
+
 def taught_words(folder: str | Path) -> list[TaughtWord]:
     """The words that a folder was taught, in the order they were taught."""
-    known, (model, tokenizer) = _reported(read_report(folder)), load_pretrained(folder)
-    words = _owners(taught_tokens(model, tokenizer), tokenizer, known).values()
-    return [known.get(word, TaughtWord(word, 0, "not checked", "unknown")) for word in dict.fromkeys(words)]
+    taught = _Taught(folder)
+    words = dict.fromkeys(taught.owners.values())
+    return [taught.reported.get(word, TaughtWord(word, 0, "not checked", "unknown")) for word in words]
 
 
 @torch.no_grad()
@@ -65,37 +78,34 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
     """
     folder = Path(folder)
     require_output(out, folder)
-    kind = model_kind(folder)
-    model, tokenizer = load_pretrained(folder)
-    tokens, report = taught_tokens(model, tokenizer), read_report(folder)
-    owners = _owners(tokens, tokenizer, _reported(report))
-    if unknown := [word for word in words if word not in {*tokens, *owners.values()}]:
+    taught = _Taught(folder)
+    model, tokenizer, report, owners = taught.model, taught.tokenizer, taught.report, taught.owners
+    if unknown := [word for word in words if word not in {*owners, *owners.values()}]:
         problem = f"{folder} was not taught {unknown[0]!r}; `rarewords words {folder}` lists its words"
         raise InputError(problem, code="word")
-    left = {form: ids for form, ids in tokens.items() if {form, owners[form]}.isdisjoint(words)}
+    left = {form: ids for form, ids in taught.tokens.items() if {form, owners[form]}.isdisjoint(words)}
     rows = [token for ids in left.values() for token in ids]
     kept = [layer[rows].clone() for layer in _layers(model)]
-    firsts = [ids[0] for ids in left.values()]
-    embeddings = WordEmbeddings(left, model.get_input_embeddings().weight[firsts].float().cpu().numpy())
     appended, unsaid, ruled = appended_tokens(tokenizer), unsaid_tokens(model), ruled_words(tokenizer)
     ways: dict[str, tuple[Placement, bool]] = {
         form: ("append" if ids[0] in appended else "replace", ids[0] not in unsaid) for form, ids in left.items()
     }
     forget_everything(model, tokenizer)
-    for (placement, said), same in groupby(left, key=ways.__getitem__):
-        given = embeddings.subset(same)
-        inject(model, tokenizer, given, allow_prediction=said, placement=placement, whole=ruled)
+    for (placement, said), group in groupby(left, key=ways.__getitem__):
+        forms = list(group)
+        blank = WordEmbeddings(forms, np.zeros((len(forms), model.get_input_embeddings().weight.shape[1])))
+        inject(model, tokenizer, blank, allow_prediction=said, placement=placement, whole=ruled)
     now = [token for ids in taught_tokens(model, tokenizer).values() for token in ids]
     for layer, old in zip(_layers(model), kept, strict=True):
         layer[now] = old
-    gone = {*words, *(owners[form] for form in tokens.keys() - left.keys() if form == owners[form])}
-    for one in (report, *report.get("earlier", ())) if report else ():
-        one["words"] = [word for word in one.get("words", ()) if word["word"] not in gone]
+    gone = {*words, *(owners[form] for form in owners.keys() - left.keys() if form == owners[form])}
+    for run in (report, *report.get("earlier", ())) if report else ():
+        run["words"] = [word for word in run.get("words", ()) if word["word"] not in gone]
     card = model_card(
         report.get("model", folder.resolve().name),
         left,
         allow_prediction=report.get("settings", {}).get("allow_prediction", False),
-        kind=kind,
+        kind=model_kind(folder),
         folder=folder,
     )
     save_folder(model, tokenizer, out, base=folder, card=card, report=report)
@@ -109,51 +119,24 @@ def _layers(model: Any) -> list[torch.Tensor]:
     return [model.get_input_embeddings().weight, *(layer for layer in outputs if layer is not None)]
 
 
-def _owners(forms: Iterable[str], tokenizer: Any, known: Mapping[str, TaughtWord]) -> dict[str, str]:
-    """The word of each added form: of ``Kumquat`` and ``kumquats`` it is ``kumquat``."""
-    own = own_normalizer(tokenizer)
-    words = {normalized(own, form): one.word for one in known.values() for form in (*one.forms, one.word)}
-    return {form: words.get(form, form) for form in forms}
-
-
-def _reported(report: dict[str, Any]) -> dict[str, TaughtWord]:
-    return {
-        word["word"]: TaughtWord(
-            word["word"], word["count"], word["verdict"], one["learner"], tuple(word.get("forms", ()))
-        )
-        for one in (*report.get("earlier", ()), report)
-        for word in one.get("words", ())
-    }
-
-
 def affected(model: str | Path, texts: Iterable[tuple[K, str]]) -> Iterator[tuple[K, tuple[str, ...]]]:
     """The texts that mention an added word, as the tokenizer finds it: their keys and their words.
 
     :param model: a folder made by ``teach``.
     :param texts: each with a key, as ``enumerate(texts)`` or :func:`documents` gives them.
     """
-    report = read_report(model)
-    if not report:
+    if not read_report(model):
         raise InputError(f"{model} has no {REPORT}; give a folder made by rarewords teach", code="word")
-    known, tokenizer = _reported(report), load_tokenizer(model)
-    found = entries_of(tokenizer, known)
-    missing = known.keys() - found.keys()
-    if not has_rules(tokenizer):
-        missing |= ruled_words(tokenizer)
-    if missing:
+    taught = _Taught(model)
+    if missing := taught.reported.keys() - set(taught.owners.values()):
         problem = f"the tokenizer of {model} does not match its {REPORT}: {min(missing)!r} is no token"
         raise InputError(f"{problem}; restore its files, or teach the model again", code="word")
-    if not found:
-        return
-    added = added_words(tokenizer, min(ids[0] for ids in found.values()))  # their forms, and what came later
-    owners = _owners(added, tokenizer, known)
-    words = {token: owners[form] for form, ids in added.items() for token in ids}
+    words = {token: taught.owners[form] for form, ids in taught.tokens.items() for token in ids}
     left = iter(texts)
     while batch := list(islice(left, _TEXTS_AT_ONCE)):
-        encoded = tokenizer([text for _, text in batch], add_special_tokens=False, verbose=False)
+        encoded = taught.tokenizer([text for _, text in batch], add_special_tokens=False, verbose=False)
         for (key, _), ids in zip(batch, encoded["input_ids"], strict=True):
-            own = tuple(dict.fromkeys(words[token] for token in ids if token in words))
-            if own:
+            if own := tuple(dict.fromkeys(words[token] for token in ids if token in words)):
                 yield key, own
 
 

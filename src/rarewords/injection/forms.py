@@ -4,12 +4,12 @@
 """
 
 import lzma
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from importlib.resources import files
 
 _LEAST_LETTERS = 4  # shorter words begin too many others
+_LAST = "\U0010ffff"  # sorts behind every letter
 _ENDINGS = """
 s es ed d ing er ers r rs or ors ist ists ism isms ize izes ized izing ization ise ises ised ising isation ish
 y ly al ally ic ical ically ous less ness ful fully able ability ation ations ment ments ship hood
@@ -18,46 +18,28 @@ idae inae aceae ales ina ine ines ate ates ated ating ative ity in ine ide ides 
 """
 
 
-@lru_cache(maxsize=1)
-def english_words() -> list[str]:
-    """Some 100,000 English words, sorted."""
-    packed = (files("rarewords") / "assets" / "english-words.txt.xz").read_bytes()
-    return lzma.decompress(packed).decode().split("\n")
-
-
-def longer_words(word: str, sorted_words: Sequence[str]) -> Iterator[str]:
-    """The words that begin with a word and go on.
-
-    >>> list(longer_words("kumquat", ["kumquat", "kumquats", "kumys"]))
-    ['kumquats']
-    """
-    for place in range(bisect_left(sorted_words, word), len(sorted_words)):
-        if not sorted_words[place].startswith(word):
-            return
-        if sorted_words[place] != word:
-            yield sorted_words[place]
-
-
-def comes_from(longer: str, word: str) -> bool:
-    """Whether a longer word is an inflected or derived form of a word, as far as its ending tells."""
-    return longer.startswith(word) and longer[len(word) :] in set(_ENDINGS.split())
-
-
 def begin_other_words(words: Iterable[str], text: Iterable[str] = ()) -> dict[str, str]:
     """The words that also begin words of English or of a text that do not come from them, with one such word.
 
     >>> begin_other_words(["cur", "kaolin", "antic"])
     {'cur': 'curacies', 'antic': 'antica'}
     """
-    words = list(words)
-    known = sorted({*english_words(), *(one.lower() for one in (*text, *words) if one.isalnum())})
+    words, packed = list(words), (files("rarewords") / "assets" / "english-words.txt.xz").read_bytes()
+    english = lzma.decompress(packed).decode().split("\n")
+    known = sorted({*english, *(one.lower() for one in (*text, *words) if one.isalnum())})
     found = {}
     for word in words:
-        others = (one for one in longer_words(word.lower(), known) if not comes_from(one, word.lower()))
-        other = next(others, "")
+        start = word.lower()
+        longer = known[bisect_right(known, start) : bisect_left(known, start + _LAST)]
+        other = next((one for one in longer if not comes_from(one, start)), "")
         if other or len(word) < _LEAST_LETTERS:
             found[word] = other or word
     return found
+
+
+def comes_from(longer: str, word: str) -> bool:
+    """Whether a longer word is an inflected or derived form of a word, as far as its ending tells."""
+    return longer.startswith(word) and longer[len(word) :] in _ENDINGS.split()
 
 
 def plural(word: str) -> str:
@@ -80,10 +62,8 @@ def inflections(word: str) -> tuple[str, ...]:
 def relatives(word: str) -> tuple[str, ...]:
     """Other forms that a word may have, as far as its letters tell.
 
-    >>> relatives("berries")[:3]
-    ('berrieses', 'berriesed', 'berriesing')
-    >>> "berry" in relatives("berries")
-    True
+    >>> relatives("skis")
+    ('skises', 'skised', 'skising', 'ski')
     """
     stems = [
         word.removesuffix(ending) + back

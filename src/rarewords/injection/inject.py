@@ -1,13 +1,11 @@
 """Put word embeddings into a model, so that plain ``transformers`` uses them.
 
-Each word becomes an entry of the vocabulary (:mod:`.vocabulary`), in place of its subwords or behind them, and
-its embedding becomes the entry's row of the input embeddings. Everything else stays as it was: other text
-tokenizes the same, existing rows keep their values, and the model does not predict a new word unless asked
-to, because its output bias is far below that of the known words.
+Each word becomes an entry of the vocabulary (:mod:`.vocabulary`), and its embedding becomes the entry's row of the
+input embeddings. The model does not predict a new word unless asked to, because its output bias is far below that
+of the known words.
 """
 
 import copy
-import hashlib
 import json
 import shutil
 from collections.abc import Collection, Mapping, Sequence
@@ -23,9 +21,9 @@ from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
 from rarewords.injection.card import model_card
 from rarewords.injection.forms import begin_other_words
+from rarewords.injection.taught import note_words, unshare_bias
 from rarewords.injection.vocabulary import (
     add_entries,
-    added_words,
     appended_tokens,
     entries_of,
     normalized,
@@ -85,38 +83,24 @@ def inject(
     held = _held(tokenizer, words, placement)
     new = [word for word in words if word not in held]
     if not new:
-        raise InputError(
-            f"the model has a token for {words[0]!r} already, as for all given; give new words", code="word"
-        )
-    for reason in _unfit(tokenizer, new, placement).values():
+        problem = f"the model has a token for {words[0]!r} already, as for all given"
+        raise InputError(f"{problem}; give new words", code="word")
+    for reason in unfit_words(tokenizer, new, placement=placement).values():
         raise InputError(reason, code="word")
     require_injectable(model, allow_prediction=allow_prediction)
 
     entries = add_entries(tokenizer, new, placement, begin_other_words(new) if whole is None else whole)
-    size = len(model.get_input_embeddings().weight)
-    first = getattr(model.config, "rarewords_first_token", min(ids[0] for ids in entries.values()))
-    rows, last = getattr(model.config, "rarewords_rows", size), max(ids[-1] for ids in entries.values())
-    if last >= size:
-        model.resize_token_embeddings(last + 1, mean_resizing=False)
-    weight, tokens = model.get_input_embeddings().weight, [token for ids in entries.values() for token in ids]
-    owners = [word for word, ids in entries.items() for _ in ids]
-    embedded = torch.from_numpy(np.stack([embeddings[word] for word in owners]))
+    size, tokens = len(model.get_input_embeddings().weight), [token for ids in entries.values() for token in ids]
+    first = getattr(model.config, "rarewords_first_token", tokens[0])
+    rows = getattr(model.config, "rarewords_rows", size)
+    if tokens[-1] >= size:
+        model.resize_token_embeddings(tokens[-1] + 1, mean_resizing=False)
+    weight = model.get_input_embeddings().weight
+    embedded = torch.from_numpy(np.stack([embeddings[word] for word, ids in entries.items() for _ in ids]))
     weight.data[tokens] = embedded.to(weight)
     _set_outputs(model, embedded, tokens, allow_prediction)
-    sign(model, tokenizer, first, rows)
+    note_words(model, tokenizer, first, rows)
     return Injection({word: ids[0] for word, ids in entries.items()}, tuple(word for word in words if word in held))
-
-
-def sign(model: Any, tokenizer: Any, first: int, rows: int) -> None:
-    """Note in the config which tokens were added, so that they can be told apart and taken back."""
-    model.config.rarewords_first_token, model.config.rarewords_rows = first, rows
-    model.config.rarewords_digest = digest(tokenizer, first, rows)
-
-
-def digest(tokenizer: Any, first: int, rows: int) -> str:
-    """Sixteen hexadecimal digits of the added words, their tokens, and the number of rows before them."""
-    words = json.dumps([first, rows, added_words(tokenizer, first)])
-    return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
 def inject_folder(
@@ -146,20 +130,17 @@ def require_injectable(model: Any, *, allow_prediction: bool = False) -> None:
     output = model.get_output_embeddings()
     answers = output is not None and not model.can_generate()
     if answers and not allow_prediction and getattr(output, "bias", None) is None:
-        raise InputError(
-            f"{type(model).__name__} has no output bias, so new words cannot be kept out of its answers; "
-            "allow it with allow_prediction=True",
-            code="tokenizer",
-        )
+        problem = f"{type(model).__name__} has no output bias, so new words cannot be kept out of its answers"
+        raise InputError(f"{problem}; allow it with allow_prediction=True", code="tokenizer")
 
 
 def unfit_words(tokenizer: Any, words: Sequence[str], *, placement: Placement = "replace") -> dict[str, str]:
     """The words that cannot get one token each, with the reason; the others can be injected together."""
-    skipped: dict[str, str] = {}
-    # One word's token can get in the way of another's, so the rest is checked again.
-    while found := _unfit(tokenizer, [word for word in words if word not in skipped], placement):
-        skipped |= found
-    return skipped
+    found = _unclear(tokenizer, words, placement)
+    # One word's token can get in the way of another's, so the rest is tried again.
+    while more := _without_token(tokenizer, [word for word in words if word not in found], placement):
+        found |= more
+    return found
 
 
 def save_folder(
@@ -187,8 +168,7 @@ def save_folder(
         tokenizer.save_pretrained(inner)
         (folder / "README.md").write_text(card, "utf-8")
         if report:
-            text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
-            (folder / REPORT).write_text(text, "utf-8")
+            (folder / REPORT).write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def require_output(out: str | Path, base: Path | None) -> None:
@@ -200,28 +180,24 @@ def require_output(out: str | Path, base: Path | None) -> None:
 
 def _held(tokenizer: Any, words: Sequence[str], placement: Placement) -> set[str]:
     """The words that have a token already, of the vocabulary or taught."""
+    entries, tokens = entries_of(tokenizer, words), Tokens(tokenizer)
     if placement == "append":
-        return {word for word, ids in entries_of(tokenizer, words).items() if ids[0] in appended_tokens(tokenizer)}
-    tokens = Tokens(tokenizer)
+        appended = appended_tokens(tokenizer)
+        return {word for word, ids in entries.items() if ids[0] in appended}
     subwords = zip(words, tokens.subwords_of(words), strict=True)
-    held = {word for word, own in subwords if len(own) == 1 and not tokens.has_unknown(own)}
-    return held | entries_of(tokenizer, [word for word in words if word not in held]).keys()
+    return entries.keys() | {word for word, ids in subwords if len(ids) == 1 and not tokens.has_unknown(ids)}
 
 
-def _unfit(tokenizer: Any, words: Sequence[str], placement: Placement) -> dict[str, str]:
+def _without_token(tokenizer: Any, words: Sequence[str], placement: Placement) -> dict[str, str]:
     """The words that do not get their token everywhere in text, with the reason."""
-    found = _unclear(tokenizer, words, placement)
-    if found or not words:
-        return found  # of two words that the tokenizer cannot tell apart either may win the trial
+    if not words:
+        return {}
     trial = copy.deepcopy(tokenizer)
     add_entries(trial, words, placement)
-    entries, backend = entries_of(trial, words), trial.backend_tokenizer
-    backend.no_truncation()
-    backend.no_padding()
+    entries, tokens, found = entries_of(trial, words), Tokens(trial), dict[str, str]()
     for surroundings in _SURROUNDINGS:
         texts = [surroundings.format(word) for word in words]
-        encoded = backend.encode_batch_fast(texts, add_special_tokens=False)
-        for word, text, one in zip(words, texts, encoded, strict=True):
+        for word, text, one in zip(words, texts, tokens.encode(texts), strict=True):
             if word not in found and sum(token in entries.get(word, ()) for token in one.ids) != 1:
                 found[word] = (
                     f"the model's tokenizer cannot hold {word!r} as one token (tried in {text!r}); "
@@ -233,8 +209,7 @@ def _unfit(tokenizer: Any, words: Sequence[str], placement: Placement) -> dict[s
 def _unclear(tokenizer: Any, words: Sequence[str], placement: Placement) -> dict[str, str]:
     """Texts that are no words, the same word as an earlier one, or words that cannot be appended."""
     normalizer, cut = own_normalizer(tokenizer), takes_entries(tokenizer)
-    seen: dict[str, str] = {}
-    found: dict[str, str] = {}
+    seen, found = dict[str, str](), dict[str, str]()
     for word in words:
         form = normalized(normalizer, word)
         if word != word.strip():
@@ -283,19 +258,3 @@ def _least_probable(model: Any, size: int) -> torch.Tensor:
     greatest = model(input_ids=text).logits[0, :, :size].float().log_softmax(dim=-1).amax(dim=0)
     row: torch.Tensor = model.get_output_embeddings().weight[int(greatest.argmin())]
     return row.clone()
-
-
-def unshare_bias(model: Any) -> None:
-    """Give an untied output layer its own bias.
-
-    Many heads keep the output bias twice, ``head.bias`` and ``head.decoder.bias``. After resizing, either the
-    two share one parameter, of which only one is saved, or the first still has its old size; in both cases
-    an untied model could not be loaded again.
-    """
-    output = model.get_output_embeddings()
-    if output.bias is None or output.weight.data_ptr() == model.get_input_embeddings().weight.data_ptr():
-        return
-    for module in model.modules():
-        if isinstance(getattr(module, "bias", None), torch.nn.Parameter) and output in module.children():
-            own = output.bias.detach().clone()
-            module.bias = torch.nn.Parameter(own, requires_grad=output.bias.requires_grad)

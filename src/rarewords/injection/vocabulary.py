@@ -11,7 +11,8 @@ words (``cur``, ``curacao``), phrases and codes, every word of Unigram, and ever
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import count
 from typing import Any
 
 from tokenizers import AddedToken, Tokenizer, normalizers
@@ -37,16 +38,16 @@ def add_entries(
         return {word: [int(tokenizer.convert_tokens_to_ids(word))] for word in words}
     backend, vocabulary = tokenizer.backend_tokenizer, tokenizer.get_vocab()
     stored, own = json.loads(backend.to_str()), own_normalizer(tokenizer)
-    ruled, found = list(_ruled(backend, vocabulary)), dict[str, list[int]]()
-    following = max(vocabulary.values()) + 1
-    _make_room(stored["model"], vocabulary)
+    ruled, found = list(_ruled(tokenizer)), dict[str, list[int]]()
+    first = max(vocabulary.values()) + 1
+    following = count(first)
     for word in words:
         name, entries = _entries(backend, normalized(own, word), placement, word in whole)
-        new = [entry for entry in entries if entry not in vocabulary]
-        found[word], following = list(range(following, following + len(new))), following + len(new)
-        vocabulary |= zip(new, found[word], strict=True)
-        _put(stored["model"], new, found[word])
+        new = {entry: next(following) for entry in entries if entry not in vocabulary}
+        vocabulary |= new
+        found[word] = list(new.values())
         ruled += [name] if name else []
+    _extend(stored["model"], vocabulary, first)
     _set_rules(stored, own, ruled, isolate=_glues(backend))
     _load(tokenizer, stored)
     return found
@@ -60,9 +61,8 @@ def entries_of(tokenizer: Any, words: Iterable[str]) -> dict[str, list[int]]:
     own, found = own_normalizer(tokenizer), {}
     ways: tuple[tuple[Placement, bool], ...] = (("append", True), ("replace", True), ("replace", False))
     for word in words:
-        form = normalized(own, word)
-        for way in ways:
-            _, entries = _entries(tokenizer.backend_tokenizer, form, *way)
+        for placement, whole in ways:
+            _, entries = _entries(tokenizer.backend_tokenizer, normalized(own, word), placement, whole)
             if entries and entries[0] in vocabulary:
                 found[word] = [vocabulary[entry] for entry in entries if entry in vocabulary]
                 break
@@ -80,13 +80,12 @@ def added_words(tokenizer: Any, first: int) -> dict[str, list[int]]:
 
 def appended_tokens(tokenizer: Any) -> set[int]:
     """The tokens that stand behind the subwords of their word."""
-    ruled = _ruled(tokenizer.backend_tokenizer, tokenizer.get_vocab())
-    return {token for name, token in ruled.items() if name.endswith(CLOSE)}
+    return {token for name, token in _ruled(tokenizer).items() if name.endswith(CLOSE)}
 
 
 def ruled_words(tokenizer: Any) -> set[str]:
     """The words that need rules to be found."""
-    return set(map(form_of, _ruled(tokenizer.backend_tokenizer, tokenizer.get_vocab())))
+    return set(map(form_of, _ruled(tokenizer)))
 
 
 def has_rules(tokenizer: Any) -> bool:
@@ -175,23 +174,19 @@ def _glues(backend: Any) -> bool:
     return type(backend.model).__name__ == "BPE" and len(backend.pre_tokenizer.pre_tokenize_str("(a")) == 1
 
 
-def _make_room(model: dict[str, Any], vocabulary: Mapping[str, int]) -> None:
-    """Put added tokens that the model's own vocabulary lacks into it: they keep their ids only there."""
+def _extend(model: dict[str, Any], vocabulary: dict[str, int], first: int) -> None:
+    """Put the new entries into a stored model, and the added tokens, which keep their ids only there.
+
+    :param first: the token of the first new entry.
+    """
     own = model["vocab"]
-    if isinstance(own, dict):
-        for name, token in vocabulary.items():
-            own.setdefault(name, token)
-    else:
+    if isinstance(own, list):
         names = {token: name for name, token in vocabulary.items()}
         least = min((score for _, score in own), default=0.0)
-        own += [[names.get(place, ""), least] for place in range(len(own), max(names) + 1)]
-
-
-def _put(model: dict[str, Any], names: Iterable[str], ids: Iterable[int]) -> None:
-    if isinstance(model["vocab"], list):
-        model["vocab"] += [[name, 0.0] for name in names]  # nothing else has letters like theirs
+        # A new entry gets the best score: nothing else has letters like its own.
+        own += [[names.get(at, ""), 0.0 if at >= first else least] for at in range(len(own), max(names) + 1)]
         return
-    model["vocab"] |= zip(names, ids, strict=True)
+    model["vocab"] = vocabulary | own
     if model["type"] == "BPE":
         model["ignore_merges"] = True  # a whole word is looked up before it is merged from characters
 
@@ -213,12 +208,13 @@ def _load(tokenizer: Any, stored: dict[str, Any]) -> None:
         tokenizer.model_input_names = tokenizer.init_kwargs["model_input_names"] = names
 
 
-def _ruled(backend: Any, vocabulary: Mapping[str, int]) -> dict[str, int]:
+def _ruled(tokenizer: Any) -> dict[str, int]:
     """The entries that need rules and their tokens, in the order they were added."""
+    backend = tokenizer.backend_tokenizer
     if backend.pre_tokenizer is None:
         return {}
     starts = (*_pretokens(backend, OPEN), OPEN)
-    found = sorted((token, name) for name, token in vocabulary.items() if name.startswith(starts))
+    found = sorted((token, name) for name, token in tokenizer.get_vocab().items() if name.startswith(starts))
     texts = [(_text(backend, token, name), token) for token, name in found]
     return {text: token for text, token in texts if RULED.match(text)}
 
@@ -237,12 +233,8 @@ def _set_rules(stored: dict[str, Any], own: Any, names: Collection[str], *, isol
     if cutter is not None and cutter.get("pretokenizers", [None])[0] == _SPLIT:
         cutter = cutter["pretokenizers"][1]
     stored["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [_SPLIT, cutter]} if isolate and names else cutter
-    members = [] if own is None else [json.loads(own.__getstate__())]
-    if members and members[0]["type"] == "Sequence":
-        members = members[0]["normalizers"]
-    steps = [
-        {"type": "Replace", "pattern": {"Regex": pattern}, "content": content} for pattern, content in rules(names)
-    ]
-    every = [*members, *steps]
-    one = own is not None and not steps and not isinstance(own, normalizers.Sequence)
-    stored["normalizer"] = (members[0] if one else {"type": "Sequence", "normalizers": every}) if every else None
+    stored["normalizer"] = kept = None if own is None else json.loads(own.__getstate__())
+    if names:
+        members = [] if kept is None else kept["normalizers"] if kept["type"] == "Sequence" else [kept]
+        steps = [{"type": "Replace", "pattern": {"Regex": old}, "content": new} for old, new in rules(names)]
+        stored["normalizer"] = {"type": "Sequence", "normalizers": [*members, *steps]}

@@ -20,7 +20,7 @@ from rarewords.corpus.corpus import Context
 from rarewords.learner.english import FUNCTION_WORDS
 from rarewords.learner.known_words import KnownWords
 from rarewords.lm import LanguageModel
-from rarewords.queries import InputRow, Query, input_rows
+from rarewords.queries import InputRow, Query
 from rarewords.teaching.holdout import HoldOut, around
 from rarewords.teaching.questions import WordAnswers, ask_about, show_words
 from rarewords.tokens import WORD_SLOT, Placement
@@ -249,7 +249,7 @@ def _score_neighbours(
     :param contexts: the queries of each context, which differ in their blank; ``tokens``: what filled it.
     :return: *Shape:* (contexts, neighbours)
     """
-    mask, made = lm.tokenizer.mask_token_id, iter(input_rows(lm, [one for own in contexts for one in own]))
+    mask, made = lm.tokenizer.mask_token_id, iter(lm.input_rows([one for own in contexts for one in own]))
     rows: list[InputRow] = []
     places, wanted = np.zeros((2, len(contexts), NEIGHBOURS), np.int64)
     used = np.zeros((len(contexts), NEIGHBOURS), bool)

@@ -17,7 +17,7 @@ from rarewords.injection.inject import unfit_words
 from rarewords.injection.vocabulary import shares_beginnings
 from rarewords.lm import LanguageModel
 from rarewords.teaching.phrases import phrase_contexts
-from rarewords.tokens import Placement, with_capital
+from rarewords.tokens import Placement
 
 _FEWEST_PAIRS = 20
 
@@ -66,7 +66,7 @@ def entries_with_forms(
                     own[form] = embeddings[word] + offsets.get(number, 0)
         if not lm.lower_case:
             for form in list(own):
-                capital = with_capital(form)
+                capital = form[:1].upper() + form[1:]
                 if capital not in {*own, *taken} and len(lm.subwords(capital)) > 1:
                     along[word].append(capital)
                     own[capital] = own[form]
