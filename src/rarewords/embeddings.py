@@ -112,11 +112,11 @@ class WordEmbeddings:
         }
         metadata = {"format": _FORMAT, "settings": json.dumps(self.settings, sort_keys=True)}
         header: dict[str, Any] = {"__metadata__": metadata}
-        place = 0
+        start = 0
         for name, (dtype, tensor) in tensors.items():
-            offsets = [place, place + tensor.nbytes]
-            header[name] = {"dtype": dtype, "shape": tensor.shape, "data_offsets": offsets}
-            place += tensor.nbytes
+            end = start + tensor.nbytes
+            header[name] = {"dtype": dtype, "shape": tensor.shape, "data_offsets": [start, end]}
+            start = end
         # Written by hand, not by the safetensors library: it orders metadata at random, so the same content
         # would give other bytes, and it hides a full disk in an error of its own.
         head = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()

@@ -1,7 +1,4 @@
-"""One wrapper over any Hugging Face language model: masked LM, encoder or causal LM.
-
-It answers queries and takes new words; :mod:`.network` computes.
-"""
+"""A model and its tokenizer: they answer queries and take new words; :mod:`.network` computes."""
 
 import copy
 import math
@@ -36,7 +33,6 @@ class LanguageModel(Network):
     >>> lm.fill_mask("a lime is a kind of [MASK].", top_k=2)  # doctest: +SKIP
     [{'score': 0.31, 'token': 5909, 'token_str': 'fruit', 'sequence': 'a lime is a kind of fruit.'}, ...]
 
-    :param model: a model of Transformers, used in evaluation mode and without gradients for its weights.
     :param name: ``default``, a folder or a hub name that the same model can be loaded from.
     :param folder: where its files are, if it was loaded from a folder.
     :param report: what ``teach`` did to it, as ``teaching.json`` has it.
@@ -58,7 +54,7 @@ class LanguageModel(Network):
 
     @classmethod
     def from_pretrained(cls, name: str | Path = DEFAULT_MODEL, *, device: str = "auto") -> Self:
-        """Load a model: ``default`` is the bundled one, otherwise a local folder or a hub name.
+        """Load the bundled model (``default``), a local folder or a hub name.
 
         :param device: ``auto`` (the best there is), ``cuda``, ``cuda:1``, ``mps`` or ``cpu``.
         """
@@ -138,8 +134,8 @@ class LanguageModel(Network):
         :param embedding: *Shape:* (dim,)
         :param placement: ``replace`` makes the word one token; ``append`` puts the token after its subwords.
         """
-        given = WordEmbeddings([word], np.asarray(getattr(embedding, "embedding", embedding))[None])
-        return self.add_words(given, placement=placement, allow_prediction=allow_prediction).ids[word]
+        rows = WordEmbeddings([word], np.asarray(getattr(embedding, "embedding", embedding))[None])
+        return self.add_words(rows, placement=placement, allow_prediction=allow_prediction).ids[word]
 
     def add_words(
         self,
@@ -166,8 +162,7 @@ class LanguageModel(Network):
         self.require("masked")
         rows, mask = self.input_rows(queries), self.tokenizer.mask_token_id
         top_k = min(top_k, len(self.embeddings))
-        ids = np.zeros((len(queries), top_k), dtype=np.int64)
-        log_probs = np.zeros((len(queries), top_k), dtype=np.float32)
+        ids, log_probs = np.zeros((len(queries), top_k), np.int64), np.zeros((len(queries), top_k), np.float32)
 
         def most_probable(batch: list[int], inputs: Tensor) -> tuple[Tensor, Tensor]:
             blanks = torch.tensor([list(rows[row].ids).index(mask) for row in batch], device=self.device)

@@ -50,9 +50,7 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class _Report(_Run):
-    """What every command needs of a report; the words' answers and checks are for ``teach`` alone."""
-
+class _Report(_Run):  # the words' answers and checks are for ``teach`` alone
     earlier: tuple[_Run, ...] = ()
 
 
@@ -83,10 +81,7 @@ def check_folder(folder: Path) -> None:
 
 
 def check_size(folder: Path, outline: Any) -> None:
-    """Refuse a config that describes a far larger model than its weights, before memory is taken for it.
-
-    :param outline: the model without its numbers.
-    """
+    """Refuse a config that describes, in a model without numbers, far more weights than the files hold."""
     described = sum(one.numel() for one in (*outline.parameters(), *outline.buffers()))
     stored = sum(path.stat().st_size for path in folder.iterdir() if path.suffix in (".safetensors", ".bin"))
     if described // 2 > stored + _UNKNOWN_SIZE:  # half a byte is the least that a weight takes
@@ -104,10 +99,9 @@ def check_loaded(name: str | Path, model: Any, tokenizer: Any) -> None:
             raise InputError(f"{name}: {key} holds values that are no numbers; download it again", code="damaged")
     # Special tokens may lack an embedding: no text is read as one.
     special = {token for token, one in tokenizer.added_tokens_decoder.items() if one.special}
-    vocabulary, rows = tokenizer.get_vocab(), len(model.get_input_embeddings().weight)
-    ids = {*vocabulary.values()}
+    ids, rows = set(tokenizer.get_vocab().values()), len(model.get_input_embeddings().weight)
     last = max(ids - special, default=0)
-    if last >= rows or len(ids) < len(vocabulary):
+    if last >= rows or len(ids) < len(tokenizer.get_vocab()):
         problem = f"a token {last}, but the model has {rows} embeddings" if last >= rows else "two tokens of one id"
         raise InputError(f"{name}: the tokenizer has {problem}; restore its files", code="model")
     text = tokenizer.encode("a", add_special_tokens=False)

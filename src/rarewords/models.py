@@ -1,8 +1,7 @@
 """Finding and loading models: the bundled one, a local folder or a hub name.
 
-In the package the bundled model is packed: each large matrix as int8 with one scale per row, the rest as
-float16. On first use it is unpacked into the user's cache as an ordinary Hugging Face folder in float32, once
-under a lock, whole or not at all, and checked against known checksums whenever it is loaded.
+The bundled model is packed as int8. On first use it is unpacked into the user's cache as an ordinary Hugging Face
+folder in float32, and checked against known checksums whenever it is loaded.
 """
 
 from __future__ import annotations
@@ -93,19 +92,17 @@ def choose_device(device: str = "auto") -> torch.device:
     """A device by name; ``auto`` prefers cuda, then mps, then cpu."""
     import torch
 
-    cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
+    there = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available()), "cpu": 1}
     if device == "auto":
-        return torch.device("cuda" if cuda else "mps" if mps else "cpu")
+        return torch.device(next(kind for kind, number in there.items() if number))
     try:
         chosen = torch.device(device)
     except RuntimeError:
         chosen = torch.device("meta")
-    if chosen.type not in ("cuda", "mps", "cpu"):
+    if chosen.type not in there:
         raise InputError(f"unknown device {device!r}; use auto, cuda, cuda:N, mps or cpu", code="device")
-    there = {"cuda": torch.cuda.device_count() if cuda else 0, "mps": int(mps), "cpu": 1}
     if (chosen.index or 0) >= there[chosen.type]:
-        problem = f"this machine has no device {device} that PyTorch can use; use --device cpu"
-        raise InputError(problem, code="device")
+        raise InputError(f"this machine has no device {device} that PyTorch can use; use cpu", code="device")
     return chosen
 
 
@@ -128,13 +125,12 @@ def bundled_model() -> Path:
     with as_file(files("rarewords") / "assets" / BUNDLED_NAME) as packed:
         expected: dict[str, str] = read_json(packed / "manifest.json")["unpacked"]
         target = cache_folder() / "models" / f"{BUNDLED_NAME}-{expected['model.safetensors'][:12]}"
-        if _damaged(target, expected) is None:
-            return target
-        with writing(f"{target} (RAREWORDS_CACHE sets its place)"):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(target.with_name(target.name + ".lock")):
-                if _damaged(target, expected):  # another process may have just made it
-                    _unpack(packed, target, expected)
+        if _damaged(target, expected):
+            with writing(f"{target} (RAREWORDS_CACHE sets its place)"):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with FileLock(target.with_name(target.name + ".lock")):
+                    if _damaged(target, expected):  # another process may have just made it
+                        _unpack(packed, target, expected)
         return target
 
 
@@ -169,13 +165,10 @@ def model_folder(name: str | Path) -> Path:
 
 @cache
 def _downloaded(name: str) -> Path:
-    """A model of the hub in the hub's cache, which is enough where there is no connection.
-
-    One request tells whether there is such a model; the libraries underneath would retry for half a minute.
-    """
+    """A model of the hub in the hub's cache, which is enough where there is no connection."""
     from huggingface_hub import HfApi, errors, snapshot_download
 
-    try:
+    try:  # one request; snapshot_download alone would retry for half a minute
         files = HfApi().model_info(name, timeout=_SECONDS_FOR_THE_HUB).siblings or ()
         safe = any(file.rfilename.endswith(".safetensors") for file in files)
         return Path(snapshot_download(name, ignore_patterns=_OTHER_WEIGHTS if safe else _OTHER_FRAMEWORKS))
@@ -203,17 +196,14 @@ def _unpack(packed: Path, target: Path, expected: Mapping[str, str]) -> None:
         for name in expected.keys() - {"model.safetensors"}:
             shutil.copyfile(packed / name, folder / name)
         if damaged := _damaged(folder, expected):
-            problem = f"the bundled model is damaged ({damaged}); install rarewords again"
-            raise InputError(problem, code="damaged")
+            raise InputError(f"the bundled model is damaged ({damaged}); install rarewords again", code="damaged")
 
 
 def _damaged(folder: Path, expected: Mapping[str, str]) -> str | None:
     """The first file that is missing or not as expected."""
     for name, digest in expected.items():
-        with suppress(OSError):
-            if file_digest(folder / name) == digest:
-                continue
-        return name
+        if not (folder / name).is_file() or file_digest(folder / name) != digest:
+            return name
     return None
 
 

@@ -1,7 +1,7 @@
-"""How a tokenizer splits words in running text, whatever marks it uses.
+"""How a tokenizer splits words in running text.
 
-WordPiece writes ``ku ##m ##qua ##t``, byte-level BPE ``Ġk um qu at``, Unigram ``▁ku mqu at``. Nothing here
-knows these marks: a word's subwords are the tokens that cover its characters, found by their offsets.
+WordPiece writes ``ku ##m ##qua ##t``, byte-level BPE ``Ġk um qu at``. Nothing here knows such marks: a word's
+subwords are the tokens that cover its characters, found by their offsets.
 """
 
 import re
@@ -55,11 +55,11 @@ class Tokens:
     @cached_property
     def special_tokens(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The ids put before and after every text, such as ``([CLS],), ([SEP],)``."""
-        plain = self._ids(["a"])[0]
-        wrapped = list(self.tokenizer("a")["input_ids"])
+        plain, wrapped = self._ids(["a"])[0], list(self.tokenizer("a")["input_ids"])
         for start in range(len(wrapped) - len(plain) + 1):
-            if wrapped[start : start + len(plain)] == plain:
-                return tuple(wrapped[:start]), tuple(wrapped[start + len(plain) :])
+            end = start + len(plain)
+            if wrapped[start:end] == plain:
+                return tuple(wrapped[:start]), tuple(wrapped[end:])
         return (), ()
 
     def spelled(self, word: str) -> str:

@@ -27,10 +27,9 @@ def model_card(
     details: str = "",
     gain: float | None = None,
 ) -> str:
-    """The card: what the model is, which words were added, how to load it, and what is known of the words.
+    """What the model is, which words were added, and how to load it.
 
-    :param base: the name of the base model, not its path.
-    :param folder: the base model's own; licence, language and base model of its card are passed on.
+    :param base: the name of the base model; ``folder``: where it is, for the licence and language of its card.
     :param details: Markdown on how the words were checked.
     :param gain: the mean gain in held-out sentences, for the metadata.
     """
@@ -69,11 +68,10 @@ def model_card(
 
 def _inherited(folder: Path | None) -> dict[str, Any]:
     """What the card of a model says that holds for what is made from it."""
-    card = None if folder is None else folder / "README.md"
-    if card is None or not card.is_file():
+    if folder is None or not (folder / "README.md").is_file():
         return {}
     try:
-        data = ModelCard(card.read_text("utf-8"), ignore_metadata_errors=True).data.to_dict()
+        data = ModelCard((folder / "README.md").read_text("utf-8"), ignore_metadata_errors=True).data.to_dict()
     except (YAMLError, ValueError, TypeError, AttributeError):  # metadata that is not YAML, or has no names
         return {}
     return {name: data[name] for name in _INHERITED if data.get(name)}

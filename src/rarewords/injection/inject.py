@@ -34,8 +34,8 @@ from rarewords.model_folder import REPORT, is_sentence_transformer, transformer_
 from rarewords.models import load_pretrained, model_folder, model_kind, shown_name
 from rarewords.tokens import Placement, Tokens
 
-# How far the output bias of a new word lies below the mean of the others: enough to keep it out of the first
-# hundred answers, and little enough for training to go on from there.
+# How far the output bias of a new word is below the mean: enough to keep it out of the first hundred answers,
+# and little enough for training to go on from there.
 _BELOW = 20.0
 _LONGEST = 200  # characters of a word; the expression that finds the words is nested as deep
 _TRIED = 64  # tokens of a text that shows which words a causal LM does not say
@@ -54,7 +54,7 @@ class Injection:
     """
 
     ids: dict[str, int]
-    skipped: tuple[str, ...] = ()
+    skipped: tuple[str, ...]
 
 
 def inject(
@@ -161,8 +161,7 @@ def save_folder(
     with whole_folder(out) as folder:
         inner = folder
         if base is not None and is_sentence_transformer(base):
-            left_out = shutil.ignore_patterns(*_OLD_WEIGHTS)
-            shutil.copytree(base, folder, ignore=left_out, dirs_exist_ok=True)
+            shutil.copytree(base, folder, ignore=shutil.ignore_patterns(*_OLD_WEIGHTS), dirs_exist_ok=True)
             inner = folder / transformer_folder(base).relative_to(base)
         model.save_pretrained(inner)
         tokenizer.save_pretrained(inner)
@@ -199,10 +198,8 @@ def _without_token(tokenizer: Any, words: Sequence[str], placement: Placement) -
         texts = [surroundings.format(word) for word in words]
         for word, text, one in zip(words, texts, tokens.encode(texts), strict=True):
             if word not in found and sum(token in entries.get(word, ()) for token in one.ids) != 1:
-                found[word] = (
-                    f"the model's tokenizer cannot hold {word!r} as one token (tried in {text!r}); "
-                    "leave it out or spell it without unusual characters"
-                )
+                problem = f"the model's tokenizer cannot hold {word!r} as one token (tried in {text!r})"
+                found[word] = f"{problem}; leave it out or spell it without unusual characters"
     return found
 
 
@@ -250,9 +247,9 @@ def _set_outputs(model: Any, rows: torch.Tensor, tokens: list[int], allow_predic
 
 
 def _least_probable(model: Any, size: int) -> torch.Tensor:
-    """The output row, among the first ``size``, of the token whose greatest probability is the least.
+    """The output row of the token, among the first ``size``, whose greatest probability in a text is the least.
 
-    It is looked for behind every token of a text drawn evenly from the vocabulary. *Shape:* (hidden,)
+    The text is drawn evenly from the vocabulary. *Shape:* (hidden,)
     """
     text = torch.linspace(0, size - 1, _TRIED).long()[None]
     greatest = model(input_ids=text).logits[0, :, :size].float().log_softmax(dim=-1).amax(dim=0)

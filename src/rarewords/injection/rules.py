@@ -1,7 +1,7 @@
 """Rules that mark words in text, so that a tokenizer's vocabulary can tell them from other text.
 
-A rule is a ``Replace`` step behind the tokenizer's own normalizer: a pattern and what takes its place, in
-regular expressions that Rust and JavaScript read the same. Together they do this::
+A rule is a ``Replace`` step behind the tokenizer's own normalizer, a regular expression that Rust and JavaScript
+read the same. Together they do this::
 
     cur       ¦cur       ᐸcur                       the whole word gets a mark: ᐸcur is the entry
     e-mailx   ¦e-mailx   ¦e𗀭mailx   ᐸe𗀭mailx       a letter stands for each sign in it

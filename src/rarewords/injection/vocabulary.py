@@ -33,8 +33,7 @@ def add_entries(
     :param whole: words that must not become the start of longer words.
     """
     if not takes_entries(tokenizer):  # added tokens are all there is
-        added = [AddedToken(word, single_word=True, normalized=False, lstrip=True) for word in words]
-        tokenizer.add_tokens(added)
+        tokenizer.add_tokens([AddedToken(word, single_word=True, normalized=False, lstrip=True) for word in words])
         return {word: [int(tokenizer.convert_tokens_to_ids(word))] for word in words}
     backend, vocabulary = tokenizer.backend_tokenizer, tokenizer.get_vocab()
     stored, own = json.loads(backend.to_str()), own_normalizer(tokenizer)
@@ -72,8 +71,7 @@ def entries_of(tokenizer: Any, words: Iterable[str]) -> dict[str, list[int]]:
 def added_words(tokenizer: Any, first: int) -> dict[str, list[int]]:
     """The words that got the tokens from ``first`` on, in order, with their token ids."""
     found: dict[str, list[int]] = {}
-    new = sorted((token, name) for name, token in tokenizer.get_vocab().items() if token >= first)
-    for token, name in new:
+    for token, name in sorted((token, name) for name, token in tokenizer.get_vocab().items() if token >= first):
         found.setdefault(form_of(_text(tokenizer.backend_tokenizer, token, name)), []).append(token)
     return found
 
@@ -90,17 +88,18 @@ def ruled_words(tokenizer: Any) -> set[str]:
 
 def has_rules(tokenizer: Any) -> bool:
     """Whether a tokenizer has rules for any word."""
-    return _first_rule(tokenizer.backend_tokenizer.normalizer) is not None
+    normalizer = tokenizer.backend_tokenizer.normalizer
+    return isinstance(normalizer, normalizers.Sequence) and BEGIN in normalizer.__getstate__().decode()
 
 
 def remove_entries(tokenizer: Any, first: int) -> None:
     """Take the tokens from ``first`` on, and all rules, from a tokenizer in place."""
     stored, own = json.loads(tokenizer.backend_tokenizer.to_str()), own_normalizer(tokenizer)
-    model = stored["model"]
-    if isinstance(model["vocab"], dict):
-        model["vocab"] = {name: token for name, token in model["vocab"].items() if token < first}
+    vocabulary = stored["model"]["vocab"]
+    if isinstance(vocabulary, list):
+        del vocabulary[first:]
     else:
-        model["vocab"] = model["vocab"][:first]
+        stored["model"]["vocab"] = {name: token for name, token in vocabulary.items() if token < first}
     stored["added_tokens"] = [one for one in stored["added_tokens"] if one["id"] < first]
     _set_rules(stored, own, [])
     _load(tokenizer, stored)
@@ -126,20 +125,11 @@ def shares_beginnings(tokenizer: Any) -> bool:
 def own_normalizer(tokenizer: Any) -> Any:
     """A tokenizer's normalizer without the rules."""
     normalizer = tokenizer.backend_tokenizer.normalizer
-    first = _first_rule(normalizer)
-    if first is None:
+    if not has_rules(tokenizer):
         return normalizer
-    own = [normalizer[place] for place in range(first)]
-    return normalizers.Sequence(own) if len(own) > 1 else own[0] if own else None
-
-
-def _first_rule(normalizer: Any) -> int | None:
-    """The place of the first rule among the members of a normalizer; None if it has no rules."""
-    if not isinstance(normalizer, normalizers.Sequence):
-        return None
     members = json.loads(normalizer.__getstate__())["normalizers"]
-    found = (place for place, one in enumerate(members) if BEGIN in json.dumps(one, ensure_ascii=False))
-    return next(found, None)
+    own = [normalizer[at] for at, one in enumerate(members) if BEGIN not in json.dumps(one, ensure_ascii=False)]
+    return normalizers.Sequence(own) if len(own) > 1 else own[0] if own else None
 
 
 def normalized(normalizer: Any, word: str) -> str:
@@ -175,10 +165,7 @@ def _glues(backend: Any) -> bool:
 
 
 def _extend(model: dict[str, Any], vocabulary: dict[str, int], first: int) -> None:
-    """Put the new entries into a stored model, and the added tokens, which keep their ids only there.
-
-    :param first: the token of the first new entry.
-    """
+    """Put new entries, from ``first`` on, into a stored model, and added tokens, which keep their ids only there."""
     own = model["vocab"]
     if isinstance(own, list):
         names = {token: name for name, token in vocabulary.items()}
@@ -192,17 +179,14 @@ def _extend(model: dict[str, Any], vocabulary: dict[str, int], first: int) -> No
 
 
 def _load(tokenizer: Any, stored: dict[str, Any]) -> None:
-    """Give a tokenizer a new backend, and the general class, which takes everything from ``tokenizer.json``.
-
-    The class of an architecture, such as ``GPT2Tokenizer``, takes no more than vocabulary and merges from it
-    when it is loaded.
-    """
+    """Give a tokenizer a new backend, and the general class if its own would not take all that is in it."""
     try:
         tokenizer._tokenizer = Tokenizer.from_str(json.dumps(stored, ensure_ascii=False))
     except Exception as error:  # the tokenizers library raises nothing more special
         problem = f"the tokenizer cannot be changed ({error!s:.100}); restore its files"
         raise InputError(problem, code="tokenizer") from None
     if stored["model"]["type"] != "WordPiece" or has_rules(tokenizer):
+        # GPT2Tokenizer, for one, takes only vocabulary and merges from tokenizer.json.
         names = list(tokenizer.model_input_names)
         tokenizer.__class__ = PreTrainedTokenizerFast
         tokenizer.model_input_names = tokenizer.init_kwargs["model_input_names"] = names
@@ -215,8 +199,7 @@ def _ruled(tokenizer: Any) -> dict[str, int]:
         return {}
     starts = (*_pretokens(backend, OPEN), OPEN)
     found = sorted((token, name) for name, token in tokenizer.get_vocab().items() if name.startswith(starts))
-    texts = [(_text(backend, token, name), token) for token, name in found]
-    return {text: token for text, token in texts if RULED.match(text)}
+    return {text: token for token, name in found if RULED.match(text := _text(backend, token, name))}
 
 
 def _text(backend: Any, token: int, name: str) -> str:
@@ -225,10 +208,7 @@ def _text(backend: Any, token: int, name: str) -> str:
 
 
 def _set_rules(stored: dict[str, Any], own: Any, names: Collection[str], *, isolate: bool = False) -> None:
-    """Give a stored tokenizer the rules of these entries and no others.
-
-    :param isolate: cut entries from the signs before them.
-    """
+    """Give a stored tokenizer the rules of these entries and no others; ``isolate`` them from signs before them."""
     cutter = stored["pre_tokenizer"]
     if cutter is not None and cutter.get("pretokenizers", [None])[0] == _SPLIT:
         cutter = cutter["pretokenizers"][1]
