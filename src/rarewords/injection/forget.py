@@ -47,8 +47,8 @@ class _Taught:
     """A taught folder, opened: its model and tokenizer, its added forms and their tokens, the word of each form."""
 
     def __init__(self, folder: str | Path) -> None:
+        self.model, self.tokenizer = load_pretrained(folder)  # which checks the folder before anything of it is read
         self.report = read_report(folder)
-        self.model, self.tokenizer = load_pretrained(folder)
         self.tokens = taught_tokens(self.model, self.tokenizer)
         self.reported = {
             word["word"]: TaughtWord(
