@@ -76,9 +76,8 @@ def collect(
     out.write_text("".join(json.dumps(line) + "\n" for line in kept), "utf-8")
     done = {line["word"] for line in kept}
     left = [word for word in in_turn(entries)[:words] if word not in done]
-    settings = TeachSettings(placement=placement)
     learner, _ = learner_for(lm, lm, None, opened, placement)
-    check = check_for(lm, lm, placement, settings, found=True)
+    check = check_for(lm, lm, placement, found=True)
     for start in range(0, len(left), _AT_ONCE):
         holdouts, missing = [], []
         for word in left[start : start + _AT_ONCE]:
@@ -87,10 +86,9 @@ def collect(
             missing.append(MissingWord(word, int(count[word]), (), 1.0))
         with TemporaryDirectory() as folder:
             cache = Cache(Path(folder))
-            found, _ = search(
-                missing, len(missing), corpus=opened, learner=learner, check=check, keep_all=True, cache=cache
-            )
-            reports, embeddings = learn_and_check(lm, learner, check, holdouts, cache)
+            every = TeachSettings(top=len(missing), keep_all=True)
+            found, _ = search(missing, every, opened, learner, check, cache)
+            reports, embeddings = learn_and_check(learner, check, holdouts, cache)
         drops = {one.word: one.mismatch_drop for one in found}
         checked = [one for one in reports if one.check is not None and drops[one.word] is not None]
         with out.open("a", encoding="utf-8") as stream:

@@ -57,7 +57,7 @@ def flips(model: ModelOption, data: DataOption, names: int = 100, seed: SeedOpti
     results.out = RESULTS / f"flips-{results.model}.json"
     drawn = drawn_sentences(read_scifact(data, "train"), lm, names, seed)
     learner, _ = learner_for(lm, reader, None)
-    check = check_for(lm, reader, settings.placement or "replace", settings, found=False)
+    check = check_for(lm, reader, "replace", found=False)
     allowed: list[list[bool]] = []
     for most in SENTENCES:
         holdouts = [
@@ -65,7 +65,7 @@ def flips(model: ModelOption, data: DataOption, names: int = 100, seed: SeedOpti
             for name, (_, own) in drawn.items()
         ]
         with TemporaryDirectory() as folder:
-            reports, _ = learn_and_check(lm, learner, check, holdouts, Cache(Path(folder)))
+            reports, _ = learn_and_check(learner, check, holdouts, Cache(Path(folder)))
         allowed.append([one.verdict != "worse" for one in reports])
         skipped_later = np.array(allowed[:-1]).any(0) & ~np.array(allowed[-1]) if allowed[1:] else np.zeros(0)
         verdicts = [one.verdict for one in reports]

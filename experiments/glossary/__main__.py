@@ -190,14 +190,17 @@ def causal(
         tasks = [Evidence(use["term"], (), (of["meaning"],)) for use, of in zip(uses, source, strict=True)]
         learned = learner.learn_each(tasks)
         candidates = [_held_out(use, one) for use, one in zip(uses, learned, strict=True) if one]
-        found = list(held_out_sentences(lm, candidates, placement="append"))
+        found, appended = (
+            list(held_out_sentences(lm, candidates, placement=placement)) for placement in ("replace", "append")
+        )
         prompts = [f"{source[one.owner]['term']}: {source[one.owner]['meaning']}\n" for one in found]
         prompted = [
             HeldOut(one.owner, (_with_prompt(lm, prompt, one.readings[0]),), one.following)
             for one, prompt in zip(found, prompts, strict=True)
         ]
-        values = scores_of_what_follows(lm, found).T
-        scores |= {"subwords": values[0], f"{name}, replace": values[1], f"{name}, append": values[2]}
+        subwords, replaced = scores_of_what_follows(lm, found).T
+        _, both = scores_of_what_follows(lm, appended).T
+        scores |= {"subwords": subwords, f"{name}, replace": replaced, f"{name}, append": both}
         scores[f"{name} in the prompt"] = scores_of_what_follows(lm, prompted)[:, 0]
     for way, own in scores.items():
         change = with_interval(own - scores["subwords"])

@@ -118,7 +118,7 @@ def check(
     results.out = RESULTS / f"curve-check-{placement}-{results.model}.json"
     learner, _ = learner_for(lm, lm, None, opened, placement)
     settings = TeachSettings(placement=placement)
-    judge = check_for(lm, lm, settings.placement or "append", settings, found=True)
+    judge = check_for(lm, lm, placement, found=True)
     entries = [entry for entry in wnlampro.load().select(subset="dev") if entry.relation != "corruption"]
     words = keywords(lm, opened, entries, min_count, number)
     data = Dataset(tuple(entry for entry in entries if entry.word.text in set(words)))
@@ -138,7 +138,7 @@ def check(
             tokens.clear()
             with TemporaryDirectory() as folder:
                 given = hold_out(opened, counts, settings)
-                reports, embeddings = learn_and_check(lm, learner, judge, given, Cache(Path(folder)), readings)
+                reports, embeddings = learn_and_check(learner, judge, given, Cache(Path(folder)), readings)
             spent = sum(tokens)
             taught = [one.word for one in reports if one.verdict != "worse"]
             new = wnlampro.evaluate(lm, data, how, embeddings=embeddings.subset(taught)).reciprocal

@@ -121,11 +121,11 @@ def losses_behind_words(lm: LanguageModel, done: TeachResult, lines: Sequence[st
         found = [Context(line, *span) for line, span in spans if span][:_SENTENCES]
         row = new.embeddings[tokens[word][0]].float().cpu().numpy()
         candidates.append(_candidate(word, found, row))
-    sentences = list(held_out_sentences(lm, candidates, placement="append"))
-    scores = scores_of_what_follows(lm, sentences)
-    owners = np.array([one.owner for one in sentences], np.int64)
-    column = [2 if tokens[one.word][0] in appended else 1 for one in candidates]
-    means = [scores[owners == owner].mean(axis=0)[[0, column[owner]]] for owner in np.unique(owners).tolist()]
+    means = []
+    for one in candidates:
+        placement: Placement = "append" if tokens[one.word][0] in appended else "replace"
+        if sentences := list(held_out_sentences(lm, [one], placement=placement)):
+            means.append(scores_of_what_follows(lm, sentences).mean(axis=0))
     subwords, taught = -np.array(means).reshape(-1, 2).T
     return subwords, taught
 

@@ -6,9 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from rarewords import TeachSettings
-from rarewords.teaching.dry_run import TimeEstimate, dry_run, dry_run_fit
+from rarewords.teaching.dry_run import DryRun, dry_run
 from rarewords.teaching.words import KNOWN, NOT_IN_TEXT
-from tests.cli.run import rarewords, refused
 from tests.teaching.invented import sentences_of
 
 WORDS = ["torvane", "yurla", "jorrin"]
@@ -60,7 +59,7 @@ def test_a_glossary_is_estimated_without_a_text(lm):
 
 
 def test_the_estimate_for_people_and_for_programs():
-    estimate = TimeEstimate("small", {"loading": 3.0, "embeddings and check": 3700.456})
+    estimate = DryRun("small", {"loading": 3.0, "embeddings and check": 3700.456}, ())
     assert [line.split() for line in estimate.lines()] == [
         ["loading", "3", "s"],
         ["embeddings", "and", "check", "1", "h", "1", "min"],
@@ -70,17 +69,5 @@ def test_the_estimate_for_people_and_for_programs():
         "model": "small",
         "seconds": {"loading": 3.0, "embeddings and check": 3700.46},
         "total_seconds": 3703.46,
+        "words": (),
     }
-
-
-@pytest.mark.slow
-def test_fitting_is_estimated_by_the_words_there_are(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("rarewords.teaching.dry_run._FITTED_WORDS", 24)
-    estimate, words = dry_run_fit(corpus, "default", contexts=1, min_count=20)
-    assert words > 100
-    assert estimate.seconds == {"loading": 1, "reading": words / 24}  # 24 were read, in a second
-    asked = ["mimic", "fit", "--corpus", corpus.path, "--out", tmp_path / "learner", "--dry-run"]
-    shown = rarewords("-q", *asked, "--contexts", 1, "--min-count", 20).stdout
-    assert f" {words:,} words" in shown
-    refused("no-text", "-q", *asked, "--contexts", 1, "--min-count", 100_000)
-    assert not list(tmp_path.iterdir())

@@ -27,9 +27,6 @@ def fit(
     model: options.Model = "default",
     contexts: Annotated[int, typer.Option(min=1, metavar="N", help="Read at most N contexts per word.")] = 16,
     min_count: Annotated[int, typer.Option(min=1, metavar="N", help="Learn from words that occur N times.")] = 50,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show how many words there are and how long it would take.")
-    ] = False,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
     seed: options.Seed = 0,
@@ -48,14 +45,6 @@ def fit(
     """
     require_free(out)
     chosen, opened = options.read_settings(settings, set_, LearnerSettings), rarewords.Corpus.open(corpus)
-    if dry_run:
-        from rarewords.teaching.dry_run import dry_run_fit
-
-        found, words = dry_run_fit(opened, model, contexts=contexts, min_count=min_count, device=device)
-        line = f"Would fit {found.model} on {words:,} words, {contexts} contexts each"
-        about = {**found.as_json(), "words": words, "contexts": contexts}
-        options.show(as_json, about, line, *found.lines())
-        return
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     learner = rarewords.WordLearner.fit(
         lm, opened, chosen, contexts=contexts, min_count=min_count, seed=seed, cache=_readings_beside(corpus)

@@ -69,17 +69,15 @@ def sentence_embeddings(encoder: LanguageModel, rows: Sequence[InputRow]) -> Ten
     return result
 
 
-@torch.no_grad()
 def continuation(lm: LanguageModel, row: InputRow) -> str:
     """The most probable next tokens behind a text, one after the other."""
-    slots = embedding = None
-    if row.embedding is not None:
-        slots = torch.tensor([row.slot], device=lm.device)
-        embedding = torch.as_tensor(row.embedding)[None].to(lm.device)
-    inputs = lm.embed(torch.tensor([list(row.ids)], device=lm.device), slots, embedding)
-    added: list[int] = []
-    for _ in range(_CONTINUATION):
-        added.append(int(lm.model(inputs_embeds=inputs).logits[0, -1].argmax()))
-        following = lm.embed(torch.tensor([[added[-1]]], device=lm.device))
-        inputs = torch.cat([inputs, following], dim=1)
+
+    def continued(_: list[int], inputs: Tensor) -> list[int]:
+        added: list[int] = []
+        for _ in range(_CONTINUATION):
+            added.append(int(lm.model(inputs_embeds=inputs).logits[0, -1].argmax()))
+            inputs = torch.cat([inputs, lm.embed(torch.tensor([added[-1:]], device=lm.device))], dim=1)
+        return added
+
+    ((_, added),) = lm.in_batches([row], continued, _TOKENS_PER_BATCH)
     return str(lm.tokenizer.decode(added, skip_special_tokens=True)).strip()

@@ -18,7 +18,6 @@ from rarewords.teaching.check import Candidate, Check, MaskedCheck
 from rarewords.teaching.holdout import HoldOut
 from rarewords.teaching.mismatch import Readings
 from rarewords.teaching.report import WordReport
-from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.transfer_check import CausalCheck, EncoderCheck
 from rarewords.tokens import Placement
 
@@ -28,26 +27,19 @@ WORDS_PER_PART, _WORDS_PER_PART_ON_GPU = 64, 2048
 
 
 def check_for(
-    lm: LanguageModel, reader_model: LanguageModel, placement: Placement, settings: TeachSettings, found: bool
+    lm: LanguageModel, reader_model: LanguageModel, placement: Placement, *, found: bool, question: str | None = None
 ) -> Check:
     """The check that suits the kind of model.
 
     :param found: a search found the words.
     """
     if lm.kind == "masked":
-        return MaskedCheck(lm, placement, settings.question)
-    if lm.kind == "causal":
-        return CausalCheck(lm, placement, found)
-    return EncoderCheck(lm, reader_model, placement)
+        return MaskedCheck(lm, placement, question)
+    return CausalCheck(lm, placement, found) if lm.kind == "causal" else EncoderCheck(lm, reader_model, placement)
 
 
 def learn_and_check(
-    lm: LanguageModel,
-    learner: Learner,
-    check: Check,
-    holdouts: Sequence[HoldOut],
-    cache: Cache,
-    readings: Readings = MappingProxyType({}),
+    learner: Learner, check: Check, holdouts: Sequence[HoldOut], cache: Cache, readings: Readings = MappingProxyType({})
 ) -> tuple[list[WordReport], WordEmbeddings]:
     """Make an embedding for each word and check it; a word may get none, because of :data:`NOTHING`.
 
@@ -57,34 +49,28 @@ def learn_and_check(
     rows: dict[str, np.ndarray] = {}
     costs = [(learner.passes - 1) * len(one.contexts) + one.passes for one in holdouts]
     with progress("Learning and checking", len(holdouts), "words", cost=sum(costs)) as bar:
-        size = WORDS_PER_PART if lm.device.type == "cpu" else _WORDS_PER_PART_ON_GPU
+        size = WORDS_PER_PART if check.lm.device.type == "cpu" else _WORDS_PER_PART_ON_GPU
         for start in range(0, len(holdouts), size):
             part = holdouts[start : start + size]
-            key = key_of(lm.fingerprint, learner.key, [asdict(one) for one in part])
-            arrays = cache.arrays("embeddings", key, partial(_learn, lm, learner, part, readings))
+            key = key_of(check.lm.fingerprint, learner.key, [asdict(one) for one in part])
+            arrays = cache.arrays("embeddings", key, partial(_learn, learner, check.lm.dim, part, readings))
             candidates = _candidates(part, arrays)
             checked = cache.json("checked", key_of(key, check.key), partial(_check, check, candidates))
             reports += parse(list[WordReport], checked, cache.path, "remove it")
             rows |= {one.word: one.embedding for one in candidates}
             bar.advance(len(part), cost=sum(costs[start : start + size]))
-    matrix = np.stack(list(rows.values())) if rows else np.zeros((0, lm.dim), np.float32)
+    matrix = np.stack(list(rows.values())) if rows else np.zeros((0, check.lm.dim), np.float32)
     return reports, WordEmbeddings(rows, matrix)
 
 
-def _context_sets(holdout: HoldOut) -> list[tuple[str, ...]]:
-    """The contexts of each embedding that a word needs: the one to teach, then those of its folds."""
-    return list(dict.fromkeys([holdout.contexts, *(fold.contexts for fold in holdout.folds)]))
-
-
-def _learn(lm: LanguageModel, learner: Learner, part: Sequence[HoldOut], readings: Readings) -> dict[str, np.ndarray]:
+def _learn(learner: Learner, dim: int, part: Sequence[HoldOut], readings: Readings) -> dict[str, np.ndarray]:
     """One row for each context set of each word; the share is NaN if there is no embedding."""
-    tasks = [
-        Evidence(one.word, sentences, one.definitions, readings.get(one.word, {}))
-        for one in part
-        for sentences in _context_sets(one)
-    ]
+    tasks = []
+    for one in part:
+        read = readings.get(one.word, {})
+        tasks += [Evidence(one.word, contexts, one.definitions, read) for contexts in one.context_sets]
     learned = learner.learn_each(tasks)
-    nothing = np.zeros(lm.dim, np.float32)
+    nothing = np.zeros(dim, np.float32)
     return {
         "embeddings": np.stack([nothing if one is None else one.embedding for one in learned]),
         "shares": np.array([np.nan if one is None else one.context_share for one in learned]),
@@ -96,28 +82,19 @@ def _candidates(part: Sequence[HoldOut], arrays: Mapping[str, np.ndarray]) -> li
     """The words of a part that have all their embeddings."""
     candidates, stop = [], 0
     for holdout in part:
-        sets = _context_sets(holdout)
-        start, stop = stop, stop + len(sets)
+        start, stop = stop, stop + len(holdout.context_sets)
         embeddings, shares = arrays["embeddings"][start:stop], arrays["shares"][start:stop]
         if not np.isnan(shares).any():
-            folds = embeddings[[sets.index(fold.contexts) for fold in holdout.folds]]
+            folds = embeddings[[holdout.context_sets.index(fold.contexts) for fold in holdout.folds]]
             contexts = int(arrays["contexts"][start])
             candidates.append(Candidate(holdout, embeddings[0], folds, float(shares[0]), contexts))
     return candidates
 
 
 def _check(check: Check, candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
-    rows = zip(candidates, check.show(candidates), check.run(candidates), strict=True)
-    return [
-        asdict(
-            WordReport(
-                word=one.word,
-                count=one.holdout.count,
-                contexts=one.contexts,
-                context_share=round(one.context_share, 6),
-                check=result,
-                **asdict(answers),
-            )
-        )
-        for one, answers, result in rows
-    ]
+    reports = []
+    for one, answers, result in zip(candidates, check.show(candidates), check.run(candidates), strict=True):
+        share = round(one.context_share, 6)
+        report = WordReport(one.word, one.holdout.count, one.contexts, share, check=result, **vars(answers))
+        reports.append(asdict(report))
+    return reports

@@ -1,15 +1,13 @@
-"""The held-out check: does the model understand a word better with its embedding than with its subwords?
+"""The held-out check: does the model understand a word better with its embedding (docs/concepts/check.md)?
 
-In held-out contexts of the word, the content words nearest to it are masked, and their log-probability is
-compared: once with the word's subwords, once with its embedding. The mean difference is the
-*gain*. A word is skipped only if its gain is below zero by two standard errors: a smaller gain says little about
-what the word is worth elsewhere (``experiments/check``).
+A word is skipped only if its gain is below zero by two standard errors: a smaller gain says little about what the
+word is worth elsewhere (``experiments/check``).
 """
 
 import re
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -21,7 +19,7 @@ from rarewords.learner.english import FUNCTION_WORDS
 from rarewords.learner.known_words import KnownWords
 from rarewords.lm import LanguageModel
 from rarewords.queries import InputRow, Query
-from rarewords.teaching.holdout import HoldOut, around
+from rarewords.teaching.holdout import HoldOut
 from rarewords.teaching.questions import WordAnswers, ask_about, show_words
 from rarewords.tokens import WORD_SLOT, Placement
 
@@ -37,15 +35,11 @@ SURELY_WORSE = 2.0  # standard errors below zero
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The score of a word with its subwords and with its embedding, and what follows from it.
-
-    The score is the mean log-probability of the true neighbours; see :mod:`.transfer_check` for encoders and
-    causal LMs.
+    """The mean score of a word with its ``subwords`` and with its ``embedding``, and what follows from it.
 
     :param contexts: held-out contexts that could be used; ``neighbours``: scores taken in them.
     :param error: the standard error of the gain.
     :param threshold: the gain below which the word is skipped.
-    :param placement: where the embedding does best.
     """
 
     contexts: int
@@ -54,7 +48,6 @@ class CheckResult:
     embedding: float
     error: float
     threshold: float
-    placement: Placement = "append"
 
     @property
     def gain(self) -> float:
@@ -81,8 +74,7 @@ class Candidate:
 
     :param embedding: the embedding to teach. *Shape:* (dim,)
     :param fold_embeddings: the embedding that each fold checks. *Shape:* (folds, dim)
-    :param context_share: how much of ``embedding`` comes from contexts.
-    :param contexts: the number of contexts read for ``embedding``.
+    :param context_share: how much of ``embedding`` comes from its ``contexts``.
     """
 
     holdout: HoldOut
@@ -111,28 +103,34 @@ class Mismatch:
     answers: tuple[str, ...] = ()
 
 
-class Check(Protocol):
-    """Does the target model do better with this embedding? One implementation per kind of model."""
+class Check(ABC):
+    """Does a model do better with this embedding? One subclass per kind of model."""
 
+    lm: LanguageModel
+
+    @abstractmethod
     def run(self, candidates: Sequence[Candidate]) -> list[CheckResult | None]:
         """The result for each word; None if nothing could be held out."""
 
+    @abstractmethod
     def show(self, candidates: Sequence[Candidate]) -> list[WordAnswers]:
         """What the model says about each word, before and after."""
 
-    def mismatch(self, words: Sequence[str], embeddings: np.ndarray) -> list[Mismatch]:
-        """How far the model's answers are from what each embedding says.
-
-        :param embeddings: *Shape:* (words, dim)
-        """
-
     @property
+    @abstractmethod
     def key(self) -> str:
         """A digest of everything the results depend on besides the candidates."""
 
+    def mismatch(self, words: Sequence[str], embeddings: np.ndarray) -> list[Mismatch]:  # noqa: ARG002
+        """How far the model's answers are from what each embedding says; unknown if it has no blanks to ask about.
+
+        :param embeddings: *Shape:* (words, dim)
+        """
+        return [Mismatch()] * len(words)
+
 
 @dataclass(frozen=True)
-class MaskedCheck:
+class MaskedCheck(Check):
     """The check of a masked LM.
 
     :param question: asked about every word, instead of one that suits how the text uses it.
@@ -140,11 +138,21 @@ class MaskedCheck:
 
     lm: LanguageModel
     placement: Placement
-    question: str | None
+    question: str | None = None
 
     def run(self, candidates: Sequence[Candidate]) -> list[CheckResult | None]:
-        """Compare the log-probability of true neighbours in held-out contexts."""
-        return check_neighbours(self.lm, candidates, placement=self.placement)
+        """Compare the log-probability of true neighbours; None if there is no neighbour to mask."""
+        before, after, owners = [], [], []
+        for owner, embedding, span in held_out_contexts(candidates):
+            if neighbours := mask_neighbours(self.lm, span):
+                word = candidates[owner].word
+                owners.append(owner)
+                before.append([(Query(pattern, word), token) for pattern, token in neighbours])
+                taught = word, embedding, self.placement
+                after.append([(Query(pattern, *taught), token) for pattern, token in neighbours])
+        # All at once: rows of the same length are computed together.
+        scores = _score_neighbours(self.lm, [*before, *after]).reshape(2, -1, NEIGHBOURS)
+        return [_result(*scores[:, np.array(owners) == number]) for number in range(len(candidates))]
 
     def show(self, candidates: Sequence[Candidate]) -> list[WordAnswers]:
         """The first answers to a question about each word."""
@@ -162,17 +170,23 @@ class MaskedCheck:
     def mismatch(self, words: Sequence[str], embeddings: np.ndarray) -> list[Mismatch]:
         """How far the answers to a few plain questions are from each embedding."""
         asked = self.lm, KnownWords.of(self.lm), words, embeddings
-        old, new = ask_about(*asked), ask_about(*asked, taught=True, placement=self.placement)
-        drops = (new.agreement - old.agreement).tolist()
+        (answers, old), (_, new) = ask_about(*asked), ask_about(*asked, placement=self.placement)
         return [
-            Mismatch(round(1 - max(0.0, agreement), 2), round(drop, 4), answers[:3])
-            for agreement, drop, answers in zip(old.agreement.tolist(), drops, old.shown, strict=True)
+            Mismatch(round(1 - max(0.0, agreement), 2), round(drop, 4), shown[:3])
+            for agreement, drop, shown in zip(old.tolist(), (new - old).tolist(), answers, strict=True)
         ]
 
     @property
     def key(self) -> str:
-        """A digest of everything the results depend on besides the candidates."""
         return key_of(self.lm.fingerprint, self.placement, self.question)
+
+
+def held_out_contexts(candidates: Sequence[Candidate]) -> Iterator[tuple[int, np.ndarray, Context]]:
+    """Each held-out context with the number of its word and the embedding that it checks."""
+    for number, one in enumerate(candidates):
+        for fold, embedding in zip(one.holdout.folds, one.fold_embeddings, strict=True):
+            for span in fold.held_out:
+                yield number, embedding, span
 
 
 def mask_neighbours(lm: LanguageModel, span: Context) -> list[tuple[str, int]]:
@@ -182,7 +196,7 @@ def mask_neighbours(lm: LanguageModel, span: Context) -> list[tuple[str, int]]:
     """
     if lm.tokens.mask_token in span[0]:
         return []
-    before, word, after = readable_around(lm, span, _CHARACTERS_AROUND)
+    before, word, after = around(lm, span, _CHARACTERS_AROUND)
     text, start, end = before + word + after, len(before), len(before + word)
     found = []
     for match in _NEIGHBOUR.finditer(text):
@@ -198,77 +212,71 @@ def mask_neighbours(lm: LanguageModel, span: Context) -> list[tuple[str, int]]:
     return [(pattern, token) for _, _, pattern, token in sorted(found)[:NEIGHBOURS]]
 
 
-def readable_around(lm: LanguageModel, span: Context, most: int) -> tuple[str, str, str]:
-    """:func:`.around`, with less on either side if the model could not read it all."""
+def around(lm: LanguageModel, span: Context, most: int) -> tuple[str, str, str]:
+    """The text before the word, the word, and the text behind it.
+
+    :param most: characters on either side, or fewer if the model could not read them all.
+    """
+    sentence, start, end = span
+    # An underscore or a slot in the text itself must not be taken for those of a pattern.
+    text, room = sentence.replace("_", " ").replace(WORD_SLOT, " " * len(WORD_SLOT)), lm.max_length - _ROOM
     while True:
-        cut = around(span, most)
-        text, room = "".join(cut), lm.max_length - _ROOM
+        first, last = max(0, start - most), end + most
         # No token has less than a byte, so that a short text need not be tokenized.
-        if not most or len(text.encode()) <= room or len(lm.tokenizer(text)["input_ids"]) <= room:
-            return cut
+        if (
+            not most
+            or len(text[first:last].encode()) <= room
+            or len(lm.tokenizer(text[first:last])["input_ids"]) <= room
+        ):
+            return text[first:start], text[start:end], text[end:last]
         most //= 2
 
 
-def check_neighbours(
-    lm: LanguageModel, candidates: Sequence[Candidate], *, placement: Placement
-) -> list[CheckResult | None]:
-    """Check the embeddings of each word; None if there is no neighbour to mask in its held-out contexts."""
-    before, after, tokens, owners = [], [], [], []
-    for number, candidate in enumerate(candidates):
-        for fold, embedding in zip(candidate.holdout.folds, candidate.fold_embeddings, strict=True):
-            for span in fold.held_out:
-                if found := mask_neighbours(lm, span):
-                    owners.append(number)
-                    tokens.append([token for _, token in found])
-                    before.append([Query(pattern, candidate.word) for pattern, _ in found])
-                    taught = candidate.word, embedding, placement
-                    after.append([Query(pattern, *taught) for pattern, _ in found])
-    # All at once: rows of the same length are computed together.
-    scores = _score_neighbours(lm, [*before, *after], [*tokens, *tokens])
-    results: list[CheckResult | None] = [None] * len(candidates)
-    for number in sorted(set(owners)):
-        own = scores.reshape(2, len(owners), NEIGHBOURS)[:, np.array(owners) == number]
-        used = ~np.isnan(own[0])
-        subwords, embeddings = own[:, used]
-        if not len(subwords):
-            continue
-        changes = embeddings - subwords
-        # One more neighbour, a nat off the mean, keeps the error of a few that agree from being zero.
-        error = round(float(np.sqrt((changes.var() * len(changes) + 1) / len(changes) ** 2)), 6)
-        old, new = (round(float(one.mean()), 6) for one in (subwords, embeddings))
-        counts = int(used.any(axis=1).sum()), len(changes)
-        results[number] = CheckResult(*counts, old, new, error, -SURELY_WORSE * error, placement)
-    return results
+def _result(subwords: np.ndarray, embedding: np.ndarray) -> CheckResult | None:
+    """The result of one word from the scores of its neighbours, NaN for none. *Shapes:* (contexts, neighbours)"""
+    used = ~np.isnan(subwords)
+    old, new = subwords[used], embedding[used]
+    if not len(old):
+        return None
+    # One more neighbour, a nat off the mean, keeps the error of a few that agree from being zero.
+    error = round(float(np.sqrt(((new - old).var() * len(old) + 1) / len(old) ** 2)), 6)
+    return CheckResult(
+        contexts=int(used.any(axis=1).sum()),
+        neighbours=len(old),
+        subwords=round(float(old.mean()), 6),
+        embedding=round(float(new.mean()), 6),
+        error=error,
+        threshold=-SURELY_WORSE * error,
+    )
 
 
-def _score_neighbours(
-    lm: LanguageModel, contexts: Sequence[Sequence[Query]], tokens: Sequence[Sequence[int]]
-) -> np.ndarray:
+def _score_neighbours(lm: LanguageModel, contexts: Sequence[Sequence[tuple[Query, int]]]) -> np.ndarray:
     """The log-probability of each true neighbour, all of a context masked in one row; NaN for none.
 
-    :param contexts: the queries of each context, which differ in their blank; ``tokens``: what filled it.
+    :param contexts: for each neighbour of a context a query with it as the blank, and its token.
     :return: *Shape:* (contexts, neighbours)
     """
-    mask, made = lm.tokenizer.mask_token_id, iter(lm.input_rows([one for own in contexts for one in own]))
+    mask = lm.tokenizer.mask_token_id
+    made = iter(lm.input_rows([query for neighbours in contexts for query, _ in neighbours]))
     rows: list[InputRow] = []
     places, wanted = np.zeros((2, len(contexts), NEIGHBOURS), np.int64)
     used = np.zeros((len(contexts), NEIGHBOURS), bool)
-    for row, (queries, own) in enumerate(zip(contexts, tokens, strict=True)):
-        alone = [next(made) for _ in queries]
-        blanks = [list(one.ids).index(mask) for one in alone]
+    for row, neighbours in enumerate(contexts):
+        alone = [next(made) for _ in neighbours]
         ids = np.array(alone[0].ids)
-        for at, (blank, token) in enumerate(zip(blanks, own, strict=True)):
+        for at, (one, (_, token)) in enumerate(zip(alone, neighbours, strict=True)):
+            blank = list(one.ids).index(mask)
             # Behind a bracket a neighbour may be other tokens than in running text; it is left as it is.
             if at == 0 or (blank < len(ids) and ids[blank] == token):
                 ids[blank] = mask
                 places[row, at], wanted[row, at], used[row, at] = blank, token, True
         rows.append(replace(alone[0], ids=ids))
-    found = np.full(used.shape, np.nan, np.float32)
 
     def scored(batch: list[int], inputs: Tensor) -> Tensor:
         at, true = (torch.from_numpy(one[batch]).to(lm.device) for one in (places, wanted))
         return lm.logits_at(inputs, at).float().log_softmax(-1).gather(2, true[..., None])[..., 0]
 
+    found = np.full(used.shape, np.nan, np.float32)
     budget = _TOKENS_ON_CPU if lm.device.type == "cpu" else _TOKENS_ON_GPU
     for batch, scores in lm.in_batches(rows, scored, budget):
         found[batch] = scores.cpu().numpy()

@@ -1,9 +1,4 @@
-"""Words of a text that its writer would not call vocabulary.
-
-A text taken as it is holds parts of addresses and markup, headers and footers repeated on every page, and
-words cut at the end of a line. An inflection of a word the model knows is split as well, and loses little by
-it. None of them is worth a token; a search of the text passes over them, and a list of words may name them.
-"""
+"""Words of a text that its writer would not call vocabulary: a search passes over them, a list may name them."""
 
 import re
 from collections import Counter

@@ -1,11 +1,7 @@
-"""The forms that come along with a taught word: its plural, other inflections in the text, capitals.
+"""The forms that come along with a taught word: its plural, other inflections in the text, capitals."""
 
-A WordPiece vocabulary covers most of them by itself: ``kumquats`` is ``kumquat ##s``. Any other form gets an
-entry of its own. An inflected form gets the embedding of the word plus the mean difference between such forms
-and their words among those that the model knows; a capital changes nothing.
-"""
-
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Set
 from functools import lru_cache
 
 import numpy as np
@@ -23,11 +19,7 @@ _FEWEST_PAIRS = 20
 
 
 def forms_of(word: str, count: Callable[[str], int]) -> dict[str, int]:
-    """The forms of a word and which inflection each is: 0 for the plural.
-
-    The plural of a small-letter word counts even if the text does not have it.
-
-    :param count: how often the text has a form.
+    """The forms of a word that the text has, or its plural in any case, and which inflection each is.
 
     >>> forms_of("kumquat", {"kumquats": 2}.get)
     {'kumquats': 0}
@@ -48,7 +40,10 @@ def entries_with_forms(
 ) -> tuple[WordEmbeddings, dict[str, tuple[str, ...]]]:
     """The embeddings of words and of those forms that need entries, and all forms that come along with each word.
 
+    A WordPiece vocabulary covers most forms by itself: ``kumquats`` is ``kumquat ##s``. Any other gets an entry.
+
     :param whole: words whose entry must not be the start of longer words.
+    :param count: how often the text has a form.
     :param earlier: words that have entries already.
     """
     covered = placement == "replace" and shares_beginnings(lm.tokenizer)
@@ -56,11 +51,12 @@ def entries_with_forms(
     along: dict[str, list[str]] = {}
     taken, offsets = {*embeddings.words, *earlier}, inflection_offsets(lm)
     found = {word: forms_of(word, count) for word in embeddings.words}
-    split = _split(lm, [form for own in found.values() for form in own])
+    inflected = [form for own in found.values() for form in own]
+    subwords = dict(zip(inflected, lm.tokens.subwords_of(inflected), strict=True))
     for word in embeddings.words:
         own, along[word] = {word: embeddings[word]}, []
         for form, number in found[word].items():
-            if form not in taken and form in split:
+            if form not in taken and len(subwords[form]) > 1:
                 along[word].append(form)
                 if not (covered and word not in whole and form.startswith(word)):
                     own[form] = embeddings[word] + offsets.get(number, 0)
@@ -78,11 +74,6 @@ def entries_with_forms(
     return WordEmbeddings(kept, np.stack(list(kept.values())).astype(np.float32)), forms
 
 
-def _split(lm: LanguageModel, words: Sequence[str]) -> set[str]:
-    """The words that the model splits."""
-    return {word for word, ids in zip(words, lm.tokens.subwords_of(words), strict=True) if len(ids) > 1}
-
-
 def other_contexts(corpus: Corpus, word: str) -> list[Context]:
     """The sentences that hold a phrase or a code, or else those of other forms, with the word in their place."""
     found = phrase_contexts(corpus, word)
@@ -94,17 +85,14 @@ def other_contexts(corpus: Corpus, word: str) -> list[Context]:
 
 @lru_cache(maxsize=2)
 def inflection_offsets(lm: LanguageModel) -> Mapping[int, np.ndarray]:
-    """The mean difference between the embedding of each inflection and that of its word, where it is known.
-
-    Each has *shape* (dim,).
-    """
+    """The mean difference between the embedding of each inflection and that of its word. *Shape:* (dim,) each"""
     known, found = lm.whole_words, {}
-    pairs: dict[int, list[tuple[int, int]]] = {}
+    pairs = defaultdict(list)
     for word in known:
         if word.islower() and len(word) > 2:
             for number, form in enumerate(inflections(word)):
                 if form in known:
-                    pairs.setdefault(number, []).append((known[word], known[form]))
+                    pairs[number].append((known[word], known[form]))
     for number, own in pairs.items():
         if len(own) >= _FEWEST_PAIRS:
             words, forms = (lm.embeddings[list(ids)].float().mean(0) for ids in zip(*own, strict=True))

@@ -1,12 +1,10 @@
-"""Glossaries: terms with their definitions, from a file or a dict.
+"""Glossaries: terms with their definitions, from a dict or a file: CSV, TSV, JSON lines or a Markdown table.
 
-A file is CSV, TSV, JSON lines or a Markdown table. Columns are found by their names, in any order; a table
-without a header has the term in its first column and the definition in its second::
+Columns are found by their names, in any order; a table without a header has the term in its first column and the
+definition in its second::
 
     term,definition,synonyms,example
     paxlovid,an oral antiviral pill used to treat COVID-19,nirmatrelvir,She took paxlovid for five days.
-
-A term may come more than once; each of its definitions counts. An ``abbreviation`` becomes a term of its own.
 """
 
 import csv
@@ -58,39 +56,43 @@ def read_glossary(source: GlossarySource) -> dict[str, GlossaryEntry]:
     >>> read_glossary({"oca": "a plant with edible tubers"})["oca"].definitions
     ('a plant with edible tubers',)
     """
+    if not isinstance(source, str | Path | Mapping):
+        raise _refusal(f"a glossary must be a dict or the name of a file, not a {type(source).__name__}")
     found: dict[str, GlossaryEntry] = {}
-    for term, entry in _entries(source):
+    for term, entry in _of_dict(source) if isinstance(source, Mapping) else _of_file(Path(source)):
         plain = " ".join(term.split())
         if plain:
             found[plain] = found.get(plain, GlossaryEntry()) + entry
     if not found:
         name = "the glossary" if isinstance(source, Mapping) else source
-        raise InputError(f"{name} has no terms; give at least one term and its definition", code="glossary")
+        raise _refusal(f"{name} has no terms; give at least one term and its definition")
     return found
 
 
-def _entries(source: GlossarySource) -> Iterator[tuple[str, GlossaryEntry]]:
-    if isinstance(source, Mapping):
-        for term, given in source.items():
-            # Tables of pandas have None or NaN in an empty cell.
-            empty = given is None or (isinstance(given, float) and given != given)
-            texts: Any = () if empty else (given,) if isinstance(given, str) else given
-            readable = isinstance(texts, list | tuple) and all(isinstance(one, str) for one in [term, *texts])
-            if not readable:
-                problem = f"the glossary has {given!r:.60} for {term!r:.60}"
-                raise InputError(f"{problem}; give a text or a list of texts for each term", code="glossary")
-            yield term, GlossaryEntry(tuple(filter(str.strip, texts)))
-        return
-    if not isinstance(source, str | Path):
-        problem = f"a glossary must be a dict or the name of a file, not a {type(source).__name__}"
-        raise InputError(problem, code="glossary")
-    for record in _records(Path(source)):
-        term, definition = record["term"], record.get("definition", "")
-        synonyms = _split(record.get("synonyms", ""))
-        given = tuple(filter(str.strip, (definition, *synonyms)))
-        yield term, GlossaryEntry(given, tuple(filter(str.strip, (record.get("example", ""),))))
+def _refusal(problem: str) -> InputError:
+    return InputError(problem, code="glossary")
+
+
+def _of_dict(source: Mapping[Any, Any]) -> Iterator[tuple[str, GlossaryEntry]]:
+    for term, given in source.items():
+        # Tables of pandas have None or NaN in an empty cell.
+        empty = given is None or (isinstance(given, float) and given != given)
+        texts = () if empty else (given,) if isinstance(given, str) else given
+        if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in [term, *texts]):
+            problem = f"the glossary has {given!r:.60} for {term!r:.60}"
+            raise _refusal(f"{problem}; give a text or a list of texts for each term")
+        yield term, GlossaryEntry(tuple(filter(str.strip, texts)))
+
+
+def _of_file(path: Path) -> Iterator[tuple[str, GlossaryEntry]]:
+    for record in _records(path):
+        synonyms = record.get("synonyms", "")
+        mark = next((mark for mark in ";|" if mark in synonyms), ",")
+        given = (record.get("definition", ""), *map(str.strip, synonyms.split(mark)))
+        definitions = tuple(filter(str.strip, given))
+        yield record["term"], GlossaryEntry(definitions, tuple(filter(str.strip, [record.get("example", "")])))
         if short := record.get("abbreviation", "").strip():
-            yield short, GlossaryEntry((*given, term.strip()))
+            yield short, GlossaryEntry((*definitions, record["term"].strip()))
 
 
 def _records(path: Path) -> Iterator[dict[str, str]]:
@@ -110,7 +112,7 @@ def _records(path: Path) -> Iterator[dict[str, str]]:
 def _text_lines(path: Path, stream: Iterable[str]) -> Iterator[str]:
     for line in stream:
         if "\0" in line:
-            raise InputError(f"{path} is not a text file; save the table as CSV", code="glossary")
+            raise _refusal(f"{path} is not a text file; save the table as CSV")
         yield line
 
 
@@ -126,8 +128,7 @@ def _csv_rows(path: Path, lines: Iterator[str], delimiter: str | None) -> Iterat
         for row, cells in enumerate(reader, 1):  # noqa: B007 - the error names it
             yield cells
     except csv.Error as error:
-        problem = f"{path}, after row {row}: {error}"
-        raise InputError(f"{problem}; check the quotes around its cells", code="glossary") from None
+        raise _refusal(f"{path}, after row {row}: {error}; check the quotes around its cells") from None
 
 
 def _named(path: Path, rows: Iterable[list[str]]) -> Iterator[dict[str, str]]:
@@ -140,9 +141,7 @@ def _named(path: Path, rows: Iterable[list[str]]) -> Iterator[dict[str, str]]:
         if not columns:
             if len(cells) < 2:
                 problem = f"{path} has one column, {cells[0][:40]!r}"
-                raise InputError(
-                    f"{problem}; give a term and a definition, separated by a comma or a tab", code="glossary"
-                )
+                raise _refusal(f"{problem}; give a term and a definition, separated by a comma or a tab")
             columns = [_column(cell) for cell in cells]
             if "term" not in columns and "definition" in columns and "" in columns:
                 columns[columns.index("")] = "term"
@@ -152,13 +151,13 @@ def _named(path: Path, rows: Iterable[list[str]]) -> Iterator[dict[str, str]]:
         if len(cells) > len(columns):
             if columns[-1] != "definition":
                 problem = f"{path}, row {number}: {len(cells)} cells under {len(columns)} columns"
-                raise InputError(f"{problem}; put quotes around text with commas", code="glossary")
+                raise _refusal(f"{problem}; put quotes around text with commas")
             # A definition with commas and without quotes.
             cells[len(columns) - 1 :] = [", ".join(cells[len(columns) - 1 :])]
         record = {"term": ""} | {name: cell for name, cell in zip(columns, cells, strict=False) if name}
         if not record["term"]:
             problem = f"{path}, row {number}: a definition without a term, {' '.join(cells).strip()[:40]!r}"
-            raise InputError(f"{problem}; fill in the term, or remove the row", code="glossary")
+            raise _refusal(f"{problem}; fill in the term, or remove the row")
         yield record
 
 
@@ -169,17 +168,12 @@ def _json_records(path: Path, lines: Iterable[str]) -> Iterator[dict[str, str]]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
-            raise InputError(
-                f"{path}, line {number}: not a JSON object; give one object per line", code="glossary"
-            ) from None
-        named = {_column(name): value for name, value in record.items()} if isinstance(record, dict) else {}
-        texts = {
-            name: "; ".join(map(str, value)) if isinstance(value, list) else value for name, value in named.items()
-        }
+            raise _refusal(f"{path}, line {number}: not a JSON object; give one object per line") from None
+        texts = {}
+        for title, value in record.items() if isinstance(record, dict) else ():
+            texts[_column(title)] = "; ".join(map(str, value)) if isinstance(value, list) else value
         if not isinstance(texts.get("term"), str) or not {"definition", "synonyms"} & texts.keys():
-            raise InputError(
-                f"{path}, line {number}: needs one object with the fields term and definition", code="glossary"
-            )
+            raise _refusal(f"{path}, line {number}: needs one object with the fields term and definition")
         yield {name: text for name, text in texts.items() if name and isinstance(text, str)}
 
 
@@ -191,8 +185,3 @@ def _markdown_cells(line: str) -> list[str]:
 def _column(title: str) -> str:
     plain = title.strip().strip("*`").lower()
     return next((name for name, titles in _COLUMNS.items() if plain in titles), "")
-
-
-def _split(synonyms: str) -> list[str]:
-    mark = next((mark for mark in ";|" if mark in synonyms), ",")
-    return [one.strip() for one in synonyms.split(mark) if one.strip()]

@@ -1,12 +1,6 @@
-"""Which contexts of a word its embedding is made from, and which are held out to check it.
+"""Which contexts of a word its embedding is made from, and which are held out to check it (docs/concepts/check.md).
 
-No embedding is checked on a context it was made from. For a word with n different contexts:
-
-- n >= 16: a quarter of them, at most 8, are held out and never used for the embedding;
-- 2 <= n <= 15: a quarter would be too few to check by. The contexts are divided into four folds (or n); each
-  is checked, on two contexts at most, with an embedding made from the others, and the embedding that is taught
-  is made from all;
-- n = 1: the word is taught without being checked, and the report says so.
+No embedding is checked on a context it was made from.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +13,6 @@ from rarewords.learner.masked import find_word
 from rarewords.teaching.forms import other_contexts
 from rarewords.teaching.glossary import Glossary, GlossaryEntry
 from rarewords.teaching.settings import TeachSettings
-from rarewords.tokens import WORD_SLOT
 
 _ENOUGH, _FOLDS, _HELD_OUT = 16, 4, 8
 
@@ -48,6 +41,11 @@ class HoldOut:
         return self.contexts or [text for one in self.definitions for text in sentences_of(self.word, one)]
 
     @property
+    def context_sets(self) -> list[tuple[str, ...]]:
+        """The contexts of each embedding that the word needs: the one to teach, then those of its folds."""
+        return list(dict.fromkeys([self.contexts, *(fold.contexts for fold in self.folds)]))
+
+    @property
     def passes(self) -> int:
         """How many sentences the model reads; those held out twice, with subwords and with embedding."""
         held_out = sum(len(fold.held_out) for fold in self.folds)
@@ -57,7 +55,7 @@ class HoldOut:
 def hold_out(
     corpus: Corpus | None, words: Mapping[str, int], settings: TeachSettings, glossary: Glossary = MappingProxyType({})
 ) -> list[HoldOut]:
-    """The holdouts of words given with their counts; a corpus's sample of contexts is the same each time."""
+    """The holdouts of words given with their counts."""
     wanted = settings.contexts + _HELD_OUT
     # A sentence that has the word twice is two contexts; twice as many leave enough different ones.
     every = corpus.contexts_of(list(words), 2 * wanted) if corpus else ((word, []) for word in words)
@@ -69,31 +67,27 @@ def hold_out(
             if place := find_word(word, example, lower_case=True):
                 found[example] = Context(example, *place)
         for span in contexts or (other_contexts(corpus, word) if corpus else ()):
-            found.setdefault(span[0], span)
+            found.setdefault(span.sentence, span)
         holdout = hold_out_contexts(word, words[word], list(found.values())[:wanted], settings)
         holdouts.append(replace(holdout, definitions=entry.definitions))
     return holdouts
 
 
 def hold_out_contexts(word: str, count: int, spans: Sequence[Context], settings: TeachSettings) -> HoldOut:
-    """Divide the contexts of a word by the rule above."""
+    """Divide the contexts of a word.
+
+    Of 16 and more a quarter, at most 8, are held out and never used. Of fewer a quarter would be too few to check
+    by: they make four folds, of which each is checked with an embedding from the others. A single one checks nothing.
+    """
     if len(spans) >= _ENOUGH:
         # The first contexts are learned from: a search has looked at them.
         learned = min(settings.contexts, len(spans) - min(_HELD_OUT, len(spans) // 4))
-        contexts = tuple(sentence for sentence, _, _ in spans[:learned])
+        contexts = tuple(one.sentence for one in spans[:learned])
         return HoldOut(word, count, contexts, (Fold(contexts, tuple(spans[learned : learned + _HELD_OUT])),))
     spans = spans[: settings.contexts]
-    sentences = tuple(sentence for sentence, _, _ in spans)
+    sentences = tuple(one.sentence for one in spans)
     folds = []
     for fold in range(min(_FOLDS, len(spans)) if len(spans) > 1 else 0):
         others = tuple(one for place, one in enumerate(sentences) if place % _FOLDS != fold)
         folds.append(Fold(others, tuple(spans[fold::_FOLDS][: _HELD_OUT // _FOLDS])))
     return HoldOut(word, count, sentences, tuple(folds))
-
-
-def around(span: Context, most: int) -> tuple[str, str, str]:
-    """The text before the word, the word, and the text behind it: ``most`` characters on either side."""
-    sentence, start, end = span
-    # An underscore or a slot in the text itself must not be taken for the pattern's own.
-    text = sentence.replace("_", " ").replace(WORD_SLOT, " " * len(WORD_SLOT))
-    return text[max(0, start - most) : start], text[start:end], text[end : end + most]

@@ -1,13 +1,11 @@
 """Which learner makes the embeddings: one that ships, one that you made, or one fitted on the text at hand.
 
-The matrix that brings expected embeddings to the model's own (:mod:`rarewords.learner.learner`) ships for the
-bundled model only. For any other masked LM it is fitted on the text itself, on the words in it that the model
-knows, and kept in the cache under the model's fingerprint and the key of the text.
+A matrix ships for the bundled model only. For any other masked LM it is fitted on the words of the text that the
+model knows, and kept in the user's cache.
 """
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from rarewords._internal.cache import Cache
 from rarewords._internal.progress import message
@@ -42,14 +40,15 @@ def learner_for(
     :param learner: a learner, a folder of either kind, ``am`` for the attentive mimicking model that ships,
         or None for the best learner there is.
     """
-    if learner is not None:
-        opened, name = open_learner(reader, learner)
-        return opened if lm.kind == "masked" else TransferLearner.fit(opened, lm), name
-    default, name = _default_learner(reader, corpus)
-    if lm.kind == "masked":
-        # An embedding that stands alone does better without what the masked place says (experiments/teach).
-        return default.with_settings(reading="shown") if placement == "replace" else default, name
-    return TransferLearner.fit(default.with_settings(reading="masked"), lm), name
+    opened, name = open_learner(reader, learner, corpus)
+    if learner is None:
+        assert isinstance(opened, WordLearner)
+        if lm.kind != "masked":
+            opened = opened.with_settings(reading="masked")
+        elif placement == "replace":
+            # An embedding that stands alone does better without what the masked place says (experiments/teach).
+            opened = opened.with_settings(reading="shown")
+    return opened if lm.kind == "masked" else TransferLearner.fit(opened, lm), name
 
 
 def open_learner(
@@ -71,7 +70,10 @@ def _default_learner(lm: LanguageModel, corpus: Corpus | None) -> tuple[WordLear
     """The learner that ships for the bundled model; for any other, one fitted on the text if it suffices."""
     if corpus is None or bundled_learner(lm.fingerprint) is not None:
         return WordLearner.for_model(lm).with_settings(length=_SETTINGS.length), "default"
-    usable = _usable(lm, corpus)
+    # Those to be taught need not be left out: they are no words the model knows.
+    test_words = [entry.word.text for entry in load()]
+    fits = corpus.settings.lower_case == lm.lower_case
+    usable = len(usable_words(lm, corpus, FITTED_CONTEXTS, test_words)) if fits else 0
     if usable < _FEWEST_WORDS:
         name = f"no fitted matrix: the text has {usable:,} words to fit one on, {_FEWEST_WORDS} are needed"
         message(f"{_TITLE}: {name}")
@@ -85,30 +87,16 @@ def _default_learner(lm: LanguageModel, corpus: Corpus | None) -> tuple[WordLear
             words=FITTED_WORDS,
             contexts=FITTED_CONTEXTS,
             min_count=FITTED_CONTEXTS,
-            leave_out=_keywords(),
+            leave_out=test_words,
             cache=Cache(work),
         )
         fitted.save_pretrained(folder / "learner")
 
-    folder = Cache(cache_folder() / "learners").folder(_TITLE, _recipe(lm, corpus), make)
+    bounds = [FITTED_WORDS, FITTED_CONTEXTS]
+    recipe = {"model": lm.fingerprint, "text": corpus.key, "bounds": bounds, "settings": asdict(_SETTINGS)}
+    folder = Cache(cache_folder() / "learners").folder(_TITLE, recipe, make)
     learner = WordLearner.from_pretrained(folder / "learner", lm)
-    name = f"fitted on the text: {learner.fitted['words']:,} known words, "
-    name += f"held-out cosine {learner.fitted['held_out_cosine']:.2f}"
+    known, cosine = learner.fitted["words"], learner.fitted["held_out_cosine"]
+    name = f"fitted on the text: {known:,} known words, held-out cosine {cosine:.2f}"
     message(f"{_TITLE}: {name}")
     return learner, name
-
-
-def _usable(lm: LanguageModel, corpus: Corpus) -> int:
-    """The number of words to fit on; none if text and model differ in lower-casing."""
-    fits = corpus.settings.lower_case == lm.lower_case
-    return len(usable_words(lm, corpus, FITTED_CONTEXTS, _keywords())) if fits else 0
-
-
-def _keywords() -> list[str]:
-    """The words of the test. Those to be taught need not be left out: they are no words the model knows."""
-    return [entry.word.text for entry in load()]
-
-
-def _recipe(lm: LanguageModel, corpus: Corpus) -> dict[str, Any]:
-    bounds, settings = [FITTED_WORDS, FITTED_CONTEXTS], asdict(_SETTINGS)
-    return {"model": lm.fingerprint, "text": corpus.key, "bounds": bounds, "settings": settings}

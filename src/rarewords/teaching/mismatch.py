@@ -1,24 +1,22 @@
-"""Which of the words that a model splits would gain from teaching?
+"""Which of the words that a model splits would gain from teaching (docs/concepts/choosing-words.md)?
 
-Not every word that a model splits needs to be learned. A search of a text looks at each word first: an
-embedding is made from a few sentences, and the model is asked about the word. The *mismatch* says how far its
-answers are from what the sentences say. How much an embedding would lower it tells whether the word would
-gain: it tells as much as the held-out gain and more together (experiments/check).
+The drop of the mismatch tells as much as the held-out gain and more together (experiments/check).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
 from rarewords._internal.cache import Cache, key_of
 from rarewords._internal.progress import progress
+from rarewords._internal.schema import parse
 from rarewords.corpus.corpus import Corpus
 from rarewords.learner.evidence import Evidence, Learner
-from rarewords.teaching.check import Check
+from rarewords.teaching.check import Check, Mismatch
+from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.words import MissingWord
 
 UNDERSTOOD = "the model understands it already"
@@ -30,72 +28,65 @@ _WORDS_PER_LOOK, _WORDS_PER_LOOK_ON_GPU, _FEWEST = 64, 2048, 16
 
 
 def search(
-    words: Iterable[MissingWord],
-    top: int,
-    *,
-    corpus: Corpus,
-    learner: Learner,
-    check: Check,
-    keep_all: bool,
-    cache: Cache,
+    words: Iterable[MissingWord], settings: TeachSettings, corpus: Corpus, learner: Learner, check: Check, cache: Cache
 ) -> tuple[list[MissingWord], Readings]:
-    """Look at words in order until ``top`` of them are worth teaching; the others say why they are skipped.
+    """Look at words in order until ``settings.top`` of them are worth teaching; the others say why they are skipped.
 
-    :param keep_all: also teach words that the model understands.
     :param cache: keeps what was found after every few words.
     :return: also what was read of the words that are worth teaching.
     """
     looked: list[MissingWord] = []
-    readings: dict[str, dict[str, np.ndarray]] = {}
-    words, chosen = iter(words), 0
+    readings: dict[str, Mapping[str, np.ndarray]] = {}
+    words, left = iter(words), settings.top
     size = _WORDS_PER_LOOK if learner.lm.device.type == "cpu" else _WORDS_PER_LOOK_ON_GPU
-    with progress("Looking at words", total=top, unit="words") as bar:
-        while chosen < top and (batch := list(islice(words, min(size, max(_FEWEST, top - chosen))))):
+    with progress("Looking at words", total=settings.top, unit="words") as bar:
+        while left and (batch := list(islice(words, min(size, max(_FEWEST, left))))):
             names = [one.word for one in batch if not one.skipped]
-            key = key_of(check.key, learner.key, corpus.key, names)
-            contexts = corpus.contexts_of(names, _CONTEXTS)
-            tasks = [Evidence(word, list(dict.fromkeys(one.sentence for one in own))) for word, own in contexts]
-            arrays = cache.arrays("looked", key, partial(_read, learner, tasks))
-            found = cache.json("mismatch", key, partial(_compare, check, names, arrays["embeddings"]))
-            ends = np.cumsum([len(task.sentences) for task in tasks], dtype=np.int64)
-            rows = dict(zip(names, np.split(arrays["readings"], ends[:-1]), strict=True)) if names else {}
-            sentences = {task.word: task.sentences for task in tasks}
+            found, read = _look_at(names, corpus, learner, check, cache)
             for one in batch:
-                if chosen == top:
+                if not left:
                     break
-                if one.word in found:
-                    one = _judged(one, found[one.word], keep_all)
-                    if not one.skipped:
-                        readings[one.word] = dict(zip(sentences[one.word], rows[one.word], strict=False))
+                if not one.skipped:
+                    one = _judged(one, found[one.word], settings.keep_all)
+                if not one.skipped:
+                    readings[one.word] = read[one.word]
+                    left -= 1
                 looked.append(one)
-                chosen += not one.skipped
-            bar.advance(chosen - bar.done)
+            bar.advance(settings.top - left - bar.done)
     return looked, readings
 
 
-def _judged(word: MissingWord, seen: Sequence[Any], keep_all: bool) -> MissingWord:
-    mismatch, drop, answers = seen
-    understood = drop is not None and drop < LEAST_DROP and not keep_all
-    found = {"mismatch": mismatch, "mismatch_drop": drop, "answers": tuple(answers)}
-    return replace(word, **found, skipped=UNDERSTOOD if understood else "")
+def _look_at(
+    words: Sequence[str], corpus: Corpus, learner: Learner, check: Check, cache: Cache
+) -> tuple[dict[str, Mismatch], Readings]:
+    """The mismatch of each word, by an embedding from a few sentences, and what was read in them."""
+    if not words:
+        return {}, {}
+    key = key_of(check.key, learner.key, corpus.key, words)
+    contexts = corpus.contexts_of(words, _CONTEXTS)
+    tasks = [Evidence(word, list(dict.fromkeys(one.sentence for one in own))) for word, own in contexts]
+    arrays = cache.arrays("looked", key, partial(_read, learner, tasks))
+    seen = cache.json("mismatch", key, lambda: [asdict(one) for one in check.mismatch(words, arrays["embeddings"])])
+    found = parse(list[Mismatch], seen, cache.path, "remove it")
+    ends = np.cumsum([len(task.sentences) for task in tasks])
+    readings = {
+        task.word: dict(zip(task.sentences, rows, strict=False))  # some learners have no rows
+        for task, rows in zip(tasks, np.split(arrays["readings"], ends[:-1]), strict=True)
+    }
+    return dict(zip(words, found, strict=True)), readings
 
 
 def _read(learner: Learner, tasks: Sequence[Evidence]) -> dict[str, np.ndarray]:
     """An embedding from a few sentences of each word, and what was read in them."""
     learned = [one for one in learner.learn_each(tasks) if one]  # there is none only without a sentence
     read = [one.readings for one in learned if one.readings is not None]
-    nothing = np.zeros((0, learner.lm.dim), np.float32)
     return {
-        "embeddings": np.stack([one.embedding for one in learned]) if learned else nothing,
-        "readings": np.concatenate(read) if read else nothing,
+        "embeddings": np.stack([one.embedding for one in learned]),
+        "readings": np.concatenate(read) if read else np.zeros((0, learner.lm.dim), np.float32),
     }
 
 
-def _compare(check: Check, words: Sequence[str], embeddings: np.ndarray) -> dict[str, list[Any]]:
-    """For each word its mismatch, how much an embedding would lower it, and the model's answers."""
-    if not words:
-        return {}
-    return {
-        word: [one.mismatch, one.drop, list(one.answers)]
-        for word, one in zip(words, check.mismatch(words, embeddings), strict=True)
-    }
+def _judged(word: MissingWord, seen: Mismatch, keep_all: bool) -> MissingWord:
+    understood = seen.drop is not None and seen.drop < LEAST_DROP and not keep_all
+    found = replace(word, mismatch=seen.mismatch, mismatch_drop=seen.drop, answers=seen.answers)
+    return replace(found, skipped=UNDERSTOOD) if understood else found

@@ -1,15 +1,7 @@
-"""Phrases and codes: words to the user that are none to a corpus.
+"""Phrases and codes: words to the user, such as ``deep vein thrombosis`` or ``C++``, that are none to a corpus.
 
-A corpus has contexts of ``deep``, ``vein`` and ``thrombosis``, of ``c`` and of ``node`` and ``js``, but not
-of ``deep vein thrombosis``, ``C++`` or ``Node.js``. The contexts of such a phrase are those of its rarest
-word that hold all of it. A corpus samples at most 1,000 contexts of a word, so what is found, and the count
-of the phrase, is all there is unless its rarest word occurs more often.
-
-A phrase of n words, such as ``shortness of breath``, is fixed if they stand together much more often than
-chance would have it. The measure is their normalized pointwise mutual information, 1 if they never stand
-apart and 0 if they meet by chance::
-
-    npmi = log(p(phrase) / (p(word 1) ... p(word n))) / (-(n - 1) log p(phrase))
+Their contexts are those of their rarest word that hold all of it. A corpus samples at most 1,000 contexts of a
+word, so what is found, and the count of the phrase, is all there is unless its rarest word occurs more often.
 """
 
 import math
@@ -74,6 +66,10 @@ def fixed_phrases(
     sources: Sequence[Source], rare: Set[str], counts: Mapping[str, int], least: int, lower_case: bool
 ) -> dict[str, int]:
     """The fixed phrases of two or three words that hold a rare one, with their counts, the highest first.
+
+    Words that never stand apart have a normalized pointwise mutual information of 1, those that meet by chance 0::
+
+        npmi = log(p(phrase) / (p(word 1) ... p(word n))) / (-(n - 1) log p(phrase))
 
     :param counts: how often each word of the text occurs.
     :param least: how often a phrase must occur.

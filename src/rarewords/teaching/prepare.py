@@ -57,14 +57,13 @@ class Request:
 class Prepared:
     """A model, a text, and which words of it would be taught.
 
-    :param base: the model as given, its own copy.
-    :param lm: the same as it was before any word was taught.
+    :param base: the model as given, its own copy; ``check.lm`` is the same before any word was taught.
+    :param earlier: the words that it was taught.
     :param words: the words in order; those that are not worth teaching say why they are skipped.
     :param readings: what a search has read of those that are.
     """
 
     base: LanguageModel
-    lm: LanguageModel
     earlier: Set[str]
     corpus: Corpus | None
     glossary: Mapping[str, GlossaryEntry]
@@ -95,55 +94,69 @@ def prepare(request: Request, cache: Cache) -> Prepared:
     if texts is None and not terms:
         raise InputError("there is nothing to learn from; give texts, a glossary, or both", code="no-input")
     settings = request.settings or TeachSettings()
-    settings = replace(settings, rule=settings.rule or ("english" if listed is None else "any"))
     with cache.timed("loading"):
         base = open_model(request.model, request.device)
         require_injectable(base.model, allow_prediction=settings.allow_prediction)
         words_of(base.report)  # the model card will list them
         if listed is None and base.kind == "encoder" and not settings.keep_all:
             # What a search finds, encoders retrieve worse once it is taught (experiments/transfer).
-            raise InputError(
-                f"{shown_name(base.name)} is an encoder, which reads most rare words well; list the names that "
-                "it cannot know, or give a glossary",
-                code="model-kind",
-            )
+            problem = f"{shown_name(base.name)} is an encoder, which reads most rare words well"
+            remedy = "list the names that it cannot know, or give a glossary"
+            raise InputError(f"{problem}; {remedy}", code="model-kind")
         lm, earlier = _untaught(base)
-        placement = settings.placement or default_placement(lm)
+        # Where the token of a word does best in a model of this kind (docs/concepts/placement.md).
+        appended = lm.kind != "causal" and takes_entries(lm.tokenizer)
+        placement: Placement = settings.placement or ("append" if appended else "replace")
+        rule = settings.rule or ("english" if listed is None else "any")
+        settings = replace(settings, placement=placement, rule=rule)  # as the report will have them
         glossary = _spelled(terms, lm)
         reader = lm
         if lm.kind != "masked":
             reader = LanguageModel.from_pretrained(request.reader_model, device=request.device)
             reader.require("masked")
         # A mistake in it shows before the text is read.
-        opened = learner_for(lm, reader, request.learner) if request.learner is not None else None
+        opened = None if request.learner is None else learner_for(lm, reader, request.learner)
     with cache.timed("corpus"):
-        corpus = open_corpus(texts, lm, settings, listed, request, cache)
+        wanted = CorpusSettings(lower_case=lm.lower_case, words=rule)
+        corpus = None if texts is None else open_corpus(texts, wanted, listed or (), request, cache)
     with cache.timed("learner"):
         learner, learner_name = opened or learner_for(lm, reader, None, corpus, placement)
-    check = check_for(lm, reader, placement, settings, found=listed is None)
+    check = check_for(lm, reader, placement, found=listed is None, question=settings.question)
     with cache.timed("looking"):
-        if listed is None:
-            assert corpus is not None  # otherwise the glossary lists words
-            words, readings = _searched(corpus, lm, earlier, learner, check, placement, settings, cache)
-        else:
-            words = listed_words(listed, corpus, glossary, lm.tokens, placement, earlier)
+        if listed is not None:
+            words, readings = listed_words(listed, corpus, glossary, lm.tokens, placement, earlier), {}
             if lm.kind == "causal" and not settings.keep_all:
                 words = [_needs_sentences(one, glossary) for one in words]
-            readings = {}
+        else:
+            assert corpus is not None  # otherwise the glossary lists words
+            frequent = {word: count for word, count in count_words(corpus).items() if count >= settings.min_count}
+            split = missing_words(frequent, lm.tokens)
+            candidates = without_clutter(corpus, split, lm.tokens, placement, earlier)
+            words, readings = search(candidates, settings, corpus, learner, check, cache)
+            if not words:
+                problem = f"the text has no word worth teaching: none that is split occurs {settings.min_count} times"
+                remedy = "give more text, lower min_count, or list the words"
+                raise InputError(f"{problem}; {remedy}", code="nothing-to-teach")
     message(f"Words: {sum(not one.skipped for one in words):,} to teach")
-    opened_all = base, lm, earlier, corpus, glossary, learner, learner_name, check
-    return Prepared(*opened_all, tuple(words), readings, settings, placement)
+    return Prepared(
+        base=base,
+        earlier=earlier,
+        corpus=corpus,
+        glossary=glossary,
+        learner=learner,
+        learner_name=learner_name,
+        check=check,
+        words=tuple(words),
+        readings=readings,
+        settings=settings,
+        placement=placement,
+    )
 
 
 def _needs_sentences(word: MissingWord, glossary: Mapping[str, GlossaryEntry]) -> MissingWord:
     """A causal LM reads text worse with embeddings from definitions alone (experiments/glossary)."""
     used = word.count or glossary.get(word.word, GlossaryEntry()).examples
     return word if used or word.skipped else replace(word, skipped=DEFINITION_ALONE)
-
-
-def default_placement(lm: LanguageModel) -> Placement:
-    """Where the token of a word does best in a model of this kind (docs/concepts/placement.md)."""
-    return "append" if lm.kind != "causal" and takes_entries(lm.tokenizer) else "replace"
 
 
 def open_model(model: Any, device: str) -> LanguageModel:
@@ -162,9 +175,8 @@ def open_model(model: Any, device: str) -> LanguageModel:
         problem = "the model was not loaded from a folder or the hub, so its tokenizer is not known"
         raise InputError(f"{problem}; give LanguageModel(model, tokenizer)", code="model-type")
     folder = model_folder(name)
-    return LanguageModel(
-        copy.deepcopy(model), load_tokenizer(name), name=name, folder=folder, report=read_report(folder)
-    )
+    given: dict[str, Any] = {"name": name, "folder": folder, "report": read_report(folder)}
+    return LanguageModel(copy.deepcopy(model), load_tokenizer(name), **given)
 
 
 def _of_sentence_transformer(model: Any) -> LanguageModel:
@@ -181,8 +193,7 @@ def _of_sentence_transformer(model: Any) -> LanguageModel:
 def _untaught(base: LanguageModel) -> tuple[LanguageModel, Set[str]]:
     """A model as it was before any word was taught, and the words that it was taught.
 
-    New words are learned with the model as it was, so that adding words in two runs gives the same result as
-    one run.
+    New words are learned with it, so that adding words in two runs gives the same result as one run.
     """
     earlier = taught_tokens(base.model, base.tokenizer)
     if not earlier:
@@ -193,53 +204,26 @@ def _untaught(base: LanguageModel) -> tuple[LanguageModel, Set[str]]:
 
 
 def open_corpus(
-    texts: Corpus | list[TextSource] | None,
-    lm: LanguageModel,
-    settings: TeachSettings,
-    listed: Sequence[str] | None,
-    request: Request,
-    cache: Cache,
-) -> Corpus | None:
-    """The given corpus, or one of the texts, with the model's capitals; None without texts."""
-    if texts is None:
-        return None
+    texts: Corpus | list[TextSource], settings: CorpusSettings, listed: Sequence[str], request: Request, cache: Cache
+) -> Corpus:
+    """The given corpus, or one of the texts, with the model's capitals.
+
+    :param listed: words; phrases among them are found where a line ends within them, too.
+    """
     if isinstance(texts, Corpus):
-        if texts.settings.lower_case != lm.lower_case:
+        if texts.settings.lower_case != settings.lower_case:
             problem = f"{texts.path} and the model differ in lower-casing; build the corpus for the model"
             raise InputError(problem, code="lower-case")
         return texts
     files: Sequence[str | Path] = spool(texts, cache.path / "spool", request.field)
-    wanted = CorpusSettings(lower_case=lm.lower_case, words=settings.rule or "english")
-    if phrases := [word for word in listed or () if len(word.split()) > 1]:
+    if phrases := [word for word in listed if len(word.split()) > 1]:
         files = on_one_line(files, phrases, request.field, cache.path / "lines")
     contents = sorted(source.digest() for source in find_sources(files, request.field))
-    path = cache.path / f"corpus-{key_of(contents, asdict(wanted))}"
+    path = cache.path / f"corpus-{key_of(contents, asdict(settings))}"
     if not path.exists():
-        build(files, path, wanted, field=request.field, workers=request.workers)
+        build(files, path, settings, field=request.field, workers=request.workers)
     message("Corpus: done")
     return Corpus.open(path)
-
-
-def _searched(
-    corpus: Corpus,
-    lm: LanguageModel,
-    earlier: Set[str],
-    learner: Learner,
-    check: Check,
-    placement: Placement,
-    settings: TeachSettings,
-    cache: Cache,
-) -> tuple[list[MissingWord], Readings]:
-    """The words of a text that the model lacks, looked at one after the other until enough are found."""
-    frequent = {word: n for word, n in count_words(corpus).items() if n >= settings.min_count}
-    candidates = without_clutter(corpus, missing_words(frequent, lm.tokens), lm.tokens, placement, earlier)
-    found, readings = search(
-        candidates, settings.top, corpus=corpus, learner=learner, check=check, keep_all=settings.keep_all, cache=cache
-    )
-    if not found:
-        none = f"the text has no word worth teaching: none that is split occurs {settings.min_count} times"
-        raise InputError(f"{none}; give more text, lower min_count, or list the words", code="nothing-to-teach")
-    return found, readings
 
 
 def _as_words(words: Iterable[str] | None) -> list[str] | None:

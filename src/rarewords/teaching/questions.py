@@ -1,24 +1,8 @@
 """What a model answers about words: for people, and as directions in the model's own space.
 
-People see the answers to a question that suits how the text uses the word. The use is decided
-by what stands before and after the word in its sentences:
-
-========== =============================================================== ==========================
-use        what speaks for it                                              the question
-========== =============================================================== ==========================
-name       a capital inside the sentence, in most of its sentences         ``<W> is the name of a _.``
-verb       *to*, *will*, *can*, *must* … before it                         ``to <W> is to _.``
-plural     an ending -s, and seldom *a*, *each* … before or *is* behind it ``<W> are a kind of _.``
-adjective  *very*, *more*, *is*, *was* … before it, or a noun behind it;   ``it is <W> and _.``
-           an ending such as -al, -ic, -ous
-noun       everything else                                                 ``a <W> is a kind of _.``
-========== =============================================================== ==========================
-
-The words that decide are English (``assets/english.toml``). Of text in another language, the known words
-nearest to the embedding are shown instead of an answer to a sentence that the model cannot read.
-
-To check a word, the model is asked a few plain questions. The answers to each, weighted by probability, point
-from the mean embedding somewhere; where they point is compared with the word's embedding.
+People see the answers to a question that suits how the text uses the word. The words around it that decide are
+English (``assets/english.toml``). Of text in another language, the known words nearest to the embedding are
+shown instead of an answer to a sentence that the model cannot read.
 """
 
 import re
@@ -40,11 +24,11 @@ from rarewords.tokens import WORD_SLOT, Placement
 
 Use = Literal["noun", "plural", "adjective", "verb", "name"]
 QUESTIONS: dict[Use, str] = {
+    "name": "<W> is the name of a _.",  # a capital inside the sentence, in most of its sentences
+    "verb": "to <W> is to _.",  # "to", "will", "can", "must" ... before it
+    "plural": "<W> are a kind of _.",  # ends in -s; seldom "a", "each" ... before or "is" behind it
+    "adjective": "it is <W> and _.",  # "very", "is" ... before it, or a noun behind it; ends in -al, -ic, -ous ...
     "noun": "a <W> is a kind of _.",
-    "plural": "<W> are a kind of _.",
-    "adjective": "it is <W> and _.",
-    "verb": "to <W> is to _.",
-    "name": "<W> is the name of a _.",
 }
 # Asked to check a word; the answers to the first are shown by a scan.
 _PLAIN = ("a <W> is a kind of _.", "<W> and _.", "the <W> is _.")
@@ -81,29 +65,18 @@ def show_words(
 
     :param embeddings: *Shape:* (words, dim)
     :param contexts: some sentences of each word.
-    :param question: the user's own, with ``<W>`` and ``_``, instead of one picked by the word's use.
+    :param question: instead of one that suits how they use it.
     """
     if question is None and not is_english([sentence for own in contexts for sentence in own]):
         return _nearest(lm, words, embeddings)
     uses = [use_of(word, own, lower_case=lm.lower_case) for word, own in zip(words, contexts, strict=True)]
     asked = [question or QUESTIONS[use] for use in uses]
-    before = [_query(one, word) for one, word in zip(asked, words, strict=True)]
-    after = [_query(*one, placement) for one in zip(asked, words, embeddings, strict=True)]
+    patterns = [with_article(one, word) for one, word in zip(asked, words, strict=True)]
+    before = map(Query, patterns, words)
+    after = (Query(*one, placement) for one in zip(patterns, words, embeddings, strict=True))
     answers = lm.fill([*before, *after], top_k=_SHOWN)
     found = [tuple(answers.words(row)) for row in range(2 * len(words))]
     return [WordAnswers(one, found[row], found[row + len(words)]) for row, one in enumerate(asked)]
-
-
-@dataclass(frozen=True)
-class Replies:
-    """The answers about some words.
-
-    :param shown: the first answers to ``a <W> is a kind of _.``
-    :param agreement: the mean cosine of where the answers point with the word's embedding. *Shape:* (words,)
-    """
-
-    shown: tuple[tuple[str, ...], ...]
-    agreement: Tensor
 
 
 def ask_about(
@@ -112,30 +85,26 @@ def ask_about(
     words: Sequence[str],
     embeddings: np.ndarray,
     *,
-    taught: bool = False,
-    placement: Placement = "replace",
-) -> Replies:
-    """Ask a model about words by their subwords, or with their embeddings as if they were taught.
+    placement: Placement | None = None,
+) -> tuple[list[tuple[str, ...]], Tensor]:
+    """Ask a model about words by their subwords, or in a placement with their embeddings as if they were taught.
 
     :param embeddings: *Shape:* (words, dim)
+    :return: the first answers to ``a <W> is a kind of _.`` for each word; and the mean cosine of where the
+        answers point with the word's embedding, *shape* (words,)
     """
-    given = embeddings if taught else [None] * len(words)
-    asked = [_query(one, *word, placement) for word in zip(words, given, strict=True) for one in _PLAIN]
+    asked = []
+    for word, embedding in zip(words, embeddings, strict=True):
+        taught = () if placement is None else (embedding, placement)
+        asked += [Query(with_article(question, word), word, *taught) for question in _PLAIN]
     answers = lm.fill(asked, top_k=_WEIGHED)
     log_probs = torch.from_numpy(answers.log_probs).to(known.mean)
     answered = lm.embeddings[torch.from_numpy(answers.ids).to(lm.device)].float()
     expected = (torch.softmax(log_probs, dim=-1)[..., None] * answered).sum(-2)
-    shape = (len(words), len(_PLAIN))
-    directions = known.directions(expected).reshape(*shape, -1)
+    directions = known.directions(expected).reshape(len(words), len(_PLAIN), -1)
     towards = known.directions(torch.from_numpy(embeddings))[:, None]
-    return Replies(
-        tuple(tuple(answers.words(row * len(_PLAIN), _SHOWN)) for row in range(len(words))),
-        (directions * towards).sum(-1).mean(-1),
-    )
-
-
-def _query(question: str, word: str, embedding: np.ndarray | None = None, placement: Placement = "replace") -> Query:
-    return Query(with_article(question, word), word, embedding, placement)
+    shown = [tuple(answers.words(row, _SHOWN)) for row in range(0, len(asked), len(_PLAIN))]
+    return shown, (directions * towards).sum(-1).mean(-1)
 
 
 def with_article(question: str, word: str) -> str:
@@ -144,7 +113,7 @@ def with_article(question: str, word: str) -> str:
     >>> with_article("a <W> is a kind of _.", "onion")
     'an <W> is a kind of _.'
     """
-    vowel = word[:1].lower() in tuple("aeiou")
+    vowel = word.lower().startswith(tuple("aeiou"))
     return re.sub(rf"\b([Aa]) {WORD_SLOT}", rf"\1n {WORD_SLOT}", question) if vowel else question
 
 
@@ -160,7 +129,7 @@ def is_english(sentences: Sequence[str]) -> bool:
 
 
 def use_of(word: str, sentences: Sequence[str], *, lower_case: bool = True) -> Use:
-    """How sentences use a word; see the table above.
+    """How sentences use a word; :data:`QUESTIONS` says what speaks for each use.
 
     >>> use_of("kumquats", ["He ate two kumquats.", "Many kumquats grow here."])
     'plural'

@@ -1,7 +1,7 @@
 """What teaching did: which words, how each was checked, what the model says now; and the taught model."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from rarewords.injection.taught import taught_tokens
 from rarewords.learner.arithmetic import reading_type
 from rarewords.lm import LanguageModel
 from rarewords.model_folder import REPORT, is_sentence_transformer
-from rarewords.models import shown_name
+from rarewords.models import Kind, shown_name
 from rarewords.teaching.check import CheckResult
 from rarewords.teaching.clutter import summary
 from rarewords.teaching.questions import as_title
@@ -120,7 +120,7 @@ class TeachResult:
 
     @property
     def worse(self) -> tuple[WordReport, ...]:
-        """The words that do worse with their embedding, which are added only with ``keep_all``."""
+        """The words that do worse, which are added only with ``keep_all``."""
         return tuple(one for one in self.words if one.verdict == "worse")
 
     @property
@@ -147,23 +147,21 @@ class TeachResult:
         lm = self.language_model
         save_folder(lm.model, lm.tokenizer, folder, base=lm.folder, card=self.card(), report=self.report())
 
-    def push_to_hub(self, name: str, **options: Any) -> str:
+    def push_to_hub(self, name: str, *, token: str | None = None, private: bool | None = None, **options: Any) -> str:
         """Upload the folder to the Hugging Face Hub; returns its address.
 
         :param name: the repository, such as ``me/taught``; it is created if it does not exist.
-        :param options: passed on to ``huggingface_hub``: ``private``, ``token``, ``revision``, …
+        :param options: passed on to ``HfApi.upload_folder``: ``revision``, ``commit_message``, …
         """
         from huggingface_hub import HfApi
 
-        api = HfApi(token=options.pop("token", None))
-        # The hub completes a name without an owner.
-        name = api.create_repo(name, exist_ok=True, private=options.pop("private", None)).repo_id
-        if options.get("revision") is not None:
-            api.create_branch(name, branch=options["revision"], exist_ok=True)
+        api = HfApi(token=token)
+        name = api.create_repo(name, exist_ok=True, private=private).repo_id  # with its owner
+        if revision := options.get("revision"):
+            api.create_branch(name, branch=revision, exist_ok=True)
         with TemporaryDirectory() as folder:
             self.save_pretrained(Path(folder) / "taught")
-            done = api.upload_folder(repo_id=name, folder_path=f"{folder}/taught", **options)
-        return str(done)
+            return str(api.upload_folder(repo_id=name, folder_path=f"{folder}/taught", **options))
 
     def report(self) -> dict[str, Any]:
         """What ``teaching.json`` holds: this teaching and the earlier ones."""
@@ -215,30 +213,30 @@ def _checked(result: TeachResult) -> str:
     if result.held_out is None:
         return text + "No word had enough sentences to be checked.\n"
     before, after = result.held_out
-    number = sum(one.check is not None for one in result.taught)
-    noun = "word" if number == 1 else "words"
-    text += f"{number:,} {noun} checked: {before:.3f} with their subwords, {after:.3f} with their embeddings.\n"
     unchecked = [one.word for one in result.taught if one.check is None]
+    number = len(result.taught) - len(unchecked)
+    text += f"{number:,} {'word' if number == 1 else 'words'} checked: "
+    text += f"{before:.3f} with their subwords, {after:.3f} with their embeddings.\n"
     return text + (f"\nNot checked for lack of sentences: {', '.join(unchecked)}.\n" if unchecked else "")
 
 
-def _table(words: tuple[WordReport, ...], kind: str) -> str:
+def _table(words: Sequence[WordReport], kind: Kind) -> str:
+    header = ["word", "question", "before", "after", "verdict", "count", "sentences", "gain"]
     rows = []
     for word in words[:_ROWS]:
-        gain = f"{word.check.gain:+.2f} ± {word.check.error:.2f}" if word.check else "–"
-        answers = [", ".join(one[:3]) for one in (word.before, word.after)]
-        numbers = [f"{word.count:,}", f"{word.contexts:,}", gain]
         notes = [f"also {', '.join(word.forms)}"] if word.forms else []
         notes += [f"kept apart from {word.apart}"] if word.apart else []
         shown = f"{word.word} ({'; '.join(notes)})" if notes else word.word
+        answers = [", ".join(one[:3]) for one in (word.before, word.after)]
+        gain = f"{word.check.gain:+.2f} ± {word.check.error:.2f}" if word.check else "–"
+        numbers = [f"{word.count:,}", f"{word.contexts:,}", gain]
         rows.append([shown, f"`{as_title(word.question)}`", *answers, word.verdict, *numbers])
-    header = ["word", "question", "before", "after", "verdict", "count", "sentences", "gain"]
     more = f"\n… and {len(words) - _ROWS:,} more.\n" if len(words) > _ROWS else ""
     return f"{KINDS[kind]['each_word']}\n\n{markdown_table(header, rows, left=5)}{more}"
 
 
 def _left_out(result: TeachResult) -> str:
     kept = ", taught anyway" if result.settings.keep_all else ""
-    lines = [f"- {one.word}: {one.check.reason}{kept}" for one in result.worse if one.check]
-    lines = [*lines[:_ROWS], *(f"- {line}" for line in summary(result.skipped))]
+    lines = [f"- {one.word}: {one.check.reason}{kept}" for one in result.worse if one.check][:_ROWS]
+    lines += [f"- {line}" for line in summary(result.skipped)]
     return "\n".join(["## Skipped words\n", *lines, ""]) if lines else ""

@@ -21,8 +21,7 @@ _FEWEST_PHRASES = 4  # occurrences below which two words may stand together by c
 class Scan:
     """What a model lacks of a text.
 
-    :param distinct: distinct words of the text under the word rule; ``occurrences``: how often they occur.
-    :param split: those that the tokenizer splits; ``split_occurrences``: how often they occur.
+    :param distinct: distinct words of the text; ``split``: those that the tokenizer splits.
     :param words: the words that ``teach`` would take, in its order, and those that it would skip on the way.
     :param phrases: fixed phrases with such a word, with their counts, the highest first, if asked for.
     """
@@ -54,21 +53,21 @@ def scan(
     settings = settings or TeachSettings()
     with TemporaryDirectory() as folder:
         cache = Cache(Path(folder))
+        files: list[str] = []
         if phrases and not isinstance(texts, Corpus):
-            given = [texts] if isinstance(texts, str | Path) else texts
-            texts = spool(given, cache.path / "texts", field)
+            files = spool([texts] if isinstance(texts, str | Path) else texts, cache.path / "texts", field)
+            texts = files
         request = Request(model, texts, settings=settings, device=device, field=field, workers=workers)
         prepared = prepare(request, cache)
         assert prepared.corpus is not None  # without texts there is nothing to prepare
         counts = count_words(prepared.corpus)
-        missing = missing_words(counts, prepared.lm.tokens)
+        missing = missing_words(counts, prepared.check.lm.tokens)
         fixed: dict[str, int] = {}
-        if phrases and not isinstance(texts, Corpus):
+        if files:
             rare, least = {one.word for one in missing}, max(settings.min_count, _FEWEST_PHRASES)
-            sources = find_sources(list(texts), field)  # type: ignore[arg-type]
-            fixed = fixed_phrases(sources, rare, counts, least, prepared.lm.lower_case)
+            fixed = fixed_phrases(find_sources(files, field), rare, counts, least, prepared.check.lm.lower_case)
         return Scan(
-            model=shown_name(prepared.lm.name),
+            model=shown_name(prepared.check.lm.name),
             distinct=len(counts),
             occurrences=sum(counts.values()),
             split=len(missing),

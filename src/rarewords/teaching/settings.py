@@ -20,9 +20,8 @@ class TeachSettings:
     :param keep_all: also add words whose embedding does worse than their subwords.
     :param allow_prediction: let the model answer with the new words.
     :param question: what each word is asked, with ``<W>`` for the word and ``_`` for the blank, instead of a
-        question that suits how the text uses it (see :mod:`.questions`).
-    :param rule: what counts as a word of the text. By default ``any`` if a list of words is given, because
-        the list decides, otherwise ``english``.
+        question that suits how the text uses it.
+    :param rule: what counts as a word of the text: by default ``english``, or ``any`` if words are listed.
     """
 
     placement: Literal["append", "replace", None] = None
@@ -37,6 +36,5 @@ class TeachSettings:
     def __post_init__(self) -> None:
         check_bounds(self)
         if self.question is not None and not is_pattern(self.question):
-            raise InputError(
-                f"a question needs one <W> and one _: 'a <W> treats _', not {self.question!r}", code="settings"
-            )
+            problem = f"a question needs one <W> and one _: 'a <W> treats _', not {self.question!r}"
+            raise InputError(problem, code="settings")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from rarewords._internal.cache import Cache, open_cache
 from rarewords._internal.progress import message
@@ -11,7 +11,6 @@ from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
 from rarewords.injection.forms import begin_other_words
 from rarewords.learner.evidence import Learner
-from rarewords.lm import LanguageModel
 from rarewords.models import DEFAULT_MODEL
 from rarewords.teaching.candidates import NOTHING, learn_and_check
 from rarewords.teaching.forms import entries_with_forms
@@ -20,7 +19,6 @@ from rarewords.teaching.holdout import hold_out
 from rarewords.teaching.prepare import Prepared, Request, Texts, prepare
 from rarewords.teaching.report import TeachResult, WordReport
 from rarewords.teaching.settings import TeachSettings
-from rarewords.tokens import Placement
 
 
 def teach(
@@ -66,53 +64,39 @@ def run(request: Request, cache: Cache) -> TeachResult:
     prepared = prepare(request, cache)
     settings = prepared.settings
     holdouts = hold_out(prepared.corpus, prepared.chosen, settings, prepared.glossary)
-    doing = prepared.lm, prepared.learner, prepared.check
-    reports, embeddings = learn_and_check(*doing, holdouts, cache, prepared.readings)
+    reports, embeddings = learn_and_check(prepared.learner, prepared.check, holdouts, cache, prepared.readings)
     skipped = prepared.skipped | {word: NOTHING for word in prepared.chosen if word not in embeddings}
     taught = [one.word for one in reports if settings.keep_all or one.verdict != "worse"]
     message(f"Embeddings: {len(taught):,} words to teach")
     if not taught:
-        raise InputError(_nothing_taught(skipped, reports), code="nothing-to-teach")
-    lm, reports = _with_words(prepared, embeddings.subset(taught), reports)
+        reasons = skipped | {one.word: one.check.reason for one in reports if one.check}
+        word, reason = next(iter(reasons.items()))
+        problem = f"none of the {len(reasons)} words can be taught; {word!r}: {reason}"
+        raise InputError(problem, code="nothing-to-teach")
     result = TeachResult(
-        language_model=lm,
+        language_model=prepared.base,
         learner=prepared.learner_name,
         settings=settings,
-        words=tuple(reports),
+        words=tuple(_inject(prepared, embeddings.subset(taught), reports)),
         skipped=skipped,
         earlier=prepared.base.report,
     )
-    lm.report = result.report()  # for whoever saves it, or teaches it again
+    result.language_model.report = result.report()  # for whoever saves it, or teaches it again
     return result
 
 
-def _with_words(
-    prepared: Prepared, embeddings: WordEmbeddings, reports: list[WordReport]
-) -> tuple[LanguageModel, list[WordReport]]:
-    """The model with its new words and their forms, each in the placement that was checked best."""
-    lm, settings, corpus = prepared.base, prepared.settings, prepared.corpus
-    text = () if corpus is None else corpus.counts()[0]
-    apart = begin_other_words(embeddings.words, text)
-    placements = {one.word: one.check.placement if one.check else prepared.placement for one in reports}
-    forms: dict[str, tuple[str, ...]] = {}
-    for placement in get_args(Placement):
-        own = [word for word in embeddings.words if placements[word] == placement]
-        if own:
-            rows, found = entries_with_forms(
-                embeddings.subset(own),
-                lm,
-                placement=placement,
-                whole=apart,
-                count=(lambda _: 0) if corpus is None else corpus.count,
-                earlier=prepared.earlier,
-            )
-            how: dict[str, Any] = {"placement": placement, "allow_prediction": settings.allow_prediction}
-            lm.add_words(rows, whole=[*apart, *(form for one in own if one in apart for form in found[one])], **how)
-            forms |= found
-    return lm, [replace(one, forms=forms.get(one.word, ()), apart=apart.get(one.word, "")) for one in reports]
-
-
-def _nothing_taught(skipped: dict[str, str], reports: Iterable[WordReport]) -> str:
-    reasons = skipped | {one.word: one.check.reason for one in reports if one.check}
-    word, reason = next(iter(reasons.items()))
-    return f"none of the {len(reasons)} words can be taught; {word!r}: {reason}"
+def _inject(prepared: Prepared, embeddings: WordEmbeddings, reports: list[WordReport]) -> list[WordReport]:
+    """Add words and their forms to the model; the reports then name the forms."""
+    lm, corpus, placement = prepared.base, prepared.corpus, prepared.placement
+    apart = begin_other_words(embeddings.words, () if corpus is None else corpus.counts()[0])
+    rows, forms = entries_with_forms(
+        embeddings,
+        lm,
+        placement=placement,
+        whole=apart,
+        count=(lambda _: 0) if corpus is None else corpus.count,
+        earlier=prepared.earlier,
+    )
+    whole = [*apart, *(form for word in apart for form in forms[word])]
+    lm.add_words(rows, placement=placement, allow_prediction=prepared.settings.allow_prediction, whole=whole)
+    return [replace(one, forms=forms.get(one.word, ()), apart=apart.get(one.word, "")) for one in reports]

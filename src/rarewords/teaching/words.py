@@ -1,11 +1,4 @@
-"""Which words of a text does a model lack, and which of them may be taught?
-
-A word is missing if the model's tokenizer splits it. Splitting alone does no harm: ``red-tailed`` is read as
-two words the model knows. Fragments do. The *fragmentation* of a word is the share of its letters outside the
-longest subword of each of its parts between hyphens and periods: ``skier ##s`` 1/6, ``ku ##m ##qua ##t`` 4/7,
-``red - tailed`` 0, a word that the tokenizer cannot represent 1. Words are ordered by count times
-fragmentation, and those of :mod:`.clutter` are skipped.
-"""
+"""Which words of a text does a model lack, and which of them may be taught?"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -32,7 +25,7 @@ _COMPONENT = re.compile(r"[^.\-]+")
 class MissingWord:
     """A word the model does not have as one subword.
 
-    :param fragmentation: the share of its letters in fragments.
+    :param fragmentation: the share of its letters in fragments; 1 if the tokenizer cannot represent it.
     :param mismatch: how far the model's answers about it are from what its sentences say, from 0 to 1.
     :param mismatch_drop: how much lower the mismatch is with an embedding made from a few sentences.
     :param answers: what the model answers about it now.
@@ -63,15 +56,20 @@ def missing_words(counts: Mapping[str, int], tokens: Tokens) -> list[MissingWord
     with progress("Splitting words", total=len(words), unit="words") as bar:
         for start in range(0, len(words), _WORDS_AT_ONCE):
             batch = words[start : start + _WORDS_AT_ONCE]
-            for word, subwords in zip(batch, tokens.located_subwords(batch), strict=True):
-                ids = [token for token, _, _ in subwords]
-                unknown = not ids or tokens.has_unknown(ids)
-                if len(ids) != 1 or unknown:
-                    fragmentation = 1.0 if unknown else _fragmentation(word, [(a, b) for _, a, b in subwords])
-                    names = tuple(tokens.subword_strings(ids))
-                    missing.append(MissingWord(word, counts[word], names, fragmentation))
+            missing += [one for one in _split(batch, counts, tokens) if one.skipped != KNOWN]
             bar.advance(len(batch))
     return sorted(missing, key=lambda one: (-one.count * one.fragmentation, -one.count, one.word))
+
+
+def _split(words: Sequence[str], counts: Mapping[str, int], tokens: Tokens) -> Iterator[MissingWord]:
+    """How the tokenizer splits words; one that it does not split is skipped."""
+    for word, located in zip(words, tokens.located_subwords(words), strict=True):
+        ids = [token for token, _, _ in located]
+        unknown = not ids or tokens.has_unknown(ids)
+        fragmentation = 1.0 if unknown else _fragmentation(word, [(a, b) for _, a, b in located])
+        skipped = KNOWN if len(ids) == 1 and not unknown else ""
+        subwords = tuple(tokens.subword_strings(ids))
+        yield MissingWord(word, counts.get(word, 0), subwords, fragmentation, skipped=skipped)
 
 
 def without_clutter(
@@ -102,24 +100,17 @@ def listed_words(
     :param earlier: words that the model was taught before.
     """
     words = list(dict.fromkeys(map(tokens.spelled, listed)))
-    counts = {word: corpus.count(word) for word in words} if corpus else {}
-    for word in [word for word, count in counts.items() if not count]:
-        assert corpus is not None  # otherwise there are no counts
-        counts[word] = len(other_contexts(corpus, word))
+    counts = {word: corpus.count(word) or len(other_contexts(corpus, word)) for word in words} if corpus else {}
     found = []
-    for word, located in zip(words, tokens.located_subwords(words), strict=True):
-        ids = [token for token, _, _ in located]
-        count, skipped = counts.get(word, 0), ""
-        if word in earlier:
+    for one in _split(words, counts, tokens):
+        skipped = one.skipped
+        if one.word in earlier:
             skipped = TAUGHT
-        elif len(ids) == 1 and not tokens.has_unknown(ids):
-            skipped = KNOWN
-        elif not count and word not in glossary:
+        elif not skipped and not one.count and one.word not in glossary:
             skipped = NOT_IN_TEXT
-        elif not count and glossary[word] == GlossaryEntry():
+        elif not skipped and not one.count and glossary[one.word] == GlossaryEntry():
             skipped = NO_DEFINITION
-        fragmentation = _fragmentation(word, [(a, b) for _, a, b in located])
-        found.append(MissingWord(word, count, tuple(tokens.subword_strings(ids)), fragmentation, skipped=skipped))
+        found.append(replace(one, skipped=skipped))
     unfit = unfit_words(tokens.tokenizer, [one.word for one in found if not one.skipped], placement=placement)
     return [replace(one, skipped=one.skipped or unfit.get(one.word, "")) for one in found]
 
