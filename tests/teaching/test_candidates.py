@@ -34,8 +34,8 @@ def run(lm, holdouts):
     """Learn and check the words, with work kept in a folder."""
 
     def learned(folder, *, learner=None, own=holdouts, **settings):
-        check = check_for(lm, lm, "append", TeachSettings(**settings), True)
-        return learn_and_check(lm, learner or WordLearner.for_model(lm), check, own, Cache(folder))
+        check = check_for(lm, lm, "append", found=True, **settings)
+        return learn_and_check(learner or WordLearner.for_model(lm), check, own, Cache(folder))
 
     return learned
 
@@ -43,7 +43,7 @@ def run(lm, holdouts):
 def test_each_kind_of_model_has_its_check(lm, tmp_path):
     encoder = LanguageModel.from_pretrained(sentence_transformer(tmp_path / "encoder"), device="cpu")
     causal = LanguageModel(*small_causal("llama"))
-    kinds = [type(check_for(one, lm, "append", TeachSettings(), True)) for one in (lm, encoder, causal)]
+    kinds = [type(check_for(one, lm, "append", found=True)) for one in (lm, encoder, causal)]
     assert kinds == [MaskedCheck, EncoderCheck, CausalCheck]
 
 
@@ -61,11 +61,11 @@ def test_a_part_that_was_interrupted_is_the_only_one_made_again(run, tmp_path, m
     whole, _ = run(tmp_path / "whole")
     learn, calls = candidates._learn, []
 
-    def stop(lm, learner, part, readings):
+    def stop(learner, dim, part, readings):
         calls.append(part[0].word)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return learn(lm, learner, part, readings)
+        return learn(learner, dim, part, readings)
 
     monkeypatch.setattr(candidates, "_learn", stop)
     with pytest.raises(KeyboardInterrupt):

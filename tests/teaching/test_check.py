@@ -7,7 +7,7 @@ import torch
 from rarewords import LanguageModel, Query
 from rarewords.corpus.corpus import Context
 from rarewords.learner.english import FUNCTION_WORDS
-from rarewords.teaching.check import Candidate, CheckResult, MaskedCheck, check_neighbours, mask_neighbours
+from rarewords.teaching.check import Candidate, CheckResult, MaskedCheck, around, mask_neighbours
 from rarewords.teaching.holdout import Fold, HoldOut
 from tests.architectures import small_model
 from tests.teaching.invented import hypernyms, occurrences_of, sentences_of
@@ -48,6 +48,13 @@ def test_marks_of_patterns_in_the_text_itself_do_no_harm(lm):
     assert mask_neighbours(lm, Context("a [MASK] blimpet fell down", 9, 16)) == []
 
 
+def test_marks_of_patterns_in_the_text_around_a_word_are_blanked(lm):
+    sentence = "The _ ripe blimpet <W> fell."
+    before, word, after = around(lm, Context(sentence, 11, 18), 100)
+    assert (before, word, after) == ("The   ripe ", "blimpet", "     fell.")
+    assert around(lm, Context(sentence, 11, 18), 5) == ("ripe ", "blimpet", "     ")
+
+
 def test_a_text_that_the_model_cannot_read_whole_is_cut_around_the_word():
     small = LanguageModel(*small_model("roberta"))  # 64 positions, and three tokens for a sign it does not know
     sentence = f"{'漢' * 90} the old blimpet became {'字' * 90}"
@@ -65,7 +72,7 @@ def test_an_embedding_of_the_right_kind_gains_and_a_wrong_one_loses(lm):
         held_out = occurrences_of(word, 5)
         kinds = (hypernyms()[word][0], "parliament")
         candidates = [candidate(word, (embedding(lm, kind), held_out)) for kind in kinds]
-        good, bad = check_neighbours(lm, candidates, placement="replace")
+        good, bad = MaskedCheck(lm, "replace").run(candidates)
         assert good.neighbours == bad.neighbours >= 12
         assert good.subwords == bad.subwords
         right, wrong = right + good.gain, wrong + bad.gain
@@ -75,8 +82,8 @@ def test_an_embedding_of_the_right_kind_gains_and_a_wrong_one_loses(lm):
 def test_all_folds_of_a_word_give_one_result_in_which_each_neighbour_counts_the_same(lm):
     held_out, embeddings = occurrences_of("blimpet", 3), [embedding(lm, "fruit"), embedding(lm, "dish")]
     folds = [(embeddings[0], held_out[:1]), (embeddings[1], held_out[1:])]
-    (whole,) = check_neighbours(lm, [candidate("blimpet", *folds)], placement="replace")
-    parts = check_neighbours(lm, [candidate("blimpet", fold) for fold in folds], placement="replace")
+    (whole,) = MaskedCheck(lm, "replace").run([candidate("blimpet", *folds)])
+    parts = MaskedCheck(lm, "replace").run([candidate("blimpet", fold) for fold in folds])
     assert whole.contexts == sum(part.contexts for part in parts) == 3
     assert whole.neighbours == sum(part.neighbours for part in parts)
     weighted = sum(part.embedding * part.neighbours for part in parts) / whole.neighbours
@@ -87,7 +94,7 @@ def test_the_error_is_that_of_the_mean_and_never_zero(lm):
     one, several = (occurrences_of("blimpet", most) for most in (1, 8))
     good = embedding(lm, "fruit")
     candidates = [candidate("blimpet", (good, one)), candidate("blimpet", (good, several))]
-    few, many = check_neighbours(lm, candidates, placement="replace")
+    few, many = MaskedCheck(lm, "replace").run(candidates)
     assert few.neighbours < many.neighbours
     assert few.error > many.error > 0
 
@@ -95,7 +102,7 @@ def test_the_error_is_that_of_the_mean_and_never_zero(lm):
 def test_the_neighbours_of_a_context_are_masked_together(lm):
     sentence = "She peeled the blimpet with her thumbs and gave half of it to her brother."
     held_out = (Context(sentence, sentence.index("blimpet"), sentence.index("blimpet") + 7),)
-    (found,) = check_neighbours(lm, [candidate("blimpet", (embedding(lm, "fruit"), held_out))], placement="replace")
+    (found,) = MaskedCheck(lm, "replace").run([candidate("blimpet", (embedding(lm, "fruit"), held_out))])
     masked, truth = sentence, ("peeled", "thumbs", "gave")
     for word in truth:
         masked = masked.replace(word, "[MASK]")
@@ -115,18 +122,18 @@ def test_a_neighbour_that_is_split_behind_a_bracket_is_left_out():
     sentence = f"the {words[0]} blimpet ({words[1]})"
     start = sentence.index("blimpet")
     given = candidate("blimpet", (np.zeros(32, np.float32), (Context(sentence, start, start + 7),)))
-    (found,) = check_neighbours(small, [given], placement="append")
+    (found,) = MaskedCheck(small, "append").run([given])
     assert (found.contexts, found.neighbours) == (1, 1)
 
 
 def test_without_a_neighbour_to_mask_there_is_no_result(lm):
     silent = candidate("blimpet", (embedding(lm, "fruit"), (Context("Blimpet!", 0, 7),)))
-    assert check_neighbours(lm, [silent], placement="replace") == [None]
+    assert MaskedCheck(lm, "replace").run([silent]) == [None]
 
 
 def test_words_are_skipped_only_if_they_get_worse_for_sure(lm):
     one = candidate("blimpet", (embedding(lm, "fruit"), occurrences_of("blimpet", 4)))
-    (found,) = MaskedCheck(lm, "append", None).run([one])
+    (found,) = MaskedCheck(lm, "append").run([one])
     assert found.threshold == pytest.approx(-2 * found.error)
     assert found.verdict != "worse"
 
@@ -134,7 +141,7 @@ def test_words_are_skipped_only_if_they_get_worse_for_sure(lm):
 def test_mismatch_is_lower_for_what_the_model_knows_and_drops_where_an_embedding_helps(lm):
     words = ["violin", "torvane"]
     rows = np.stack([embedding(lm, "violin"), embedding(lm, "violin")])
-    known, unknown = MaskedCheck(lm, "append", None).mismatch(words, rows)
+    known, unknown = MaskedCheck(lm, "append").mismatch(words, rows)
     assert 0 <= known.mismatch < unknown.mismatch <= 1
     assert unknown.drop > max(known.drop, 0.05)
     assert len(known.answers) == 3
@@ -143,7 +150,7 @@ def test_mismatch_is_lower_for_what_the_model_knows_and_drops_where_an_embedding
 def test_the_answers_shown_are_those_before_and_after(lm):
     contexts = tuple(sentences_of("torvane", most=3).splitlines())
     one = Candidate(HoldOut("torvane", 3, contexts, ()), embedding(lm, "violin"), np.zeros((0, lm.dim)), 1.0, 3)
-    (shown,) = MaskedCheck(lm, "append", None).show([one])
+    (shown,) = MaskedCheck(lm, "append").show([one])
     query = Query(shown.question, "torvane")
     assert shown.before == tuple(lm.fill([query], top_k=5).words(0))
     taught = Query(shown.question, "torvane", one.embedding, "append")

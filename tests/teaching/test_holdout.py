@@ -4,7 +4,7 @@ import pytest
 
 from rarewords.corpus.corpus import Context
 from rarewords.teaching.glossary import GlossaryEntry
-from rarewords.teaching.holdout import around, hold_out, hold_out_contexts
+from rarewords.teaching.holdout import hold_out, hold_out_contexts
 from rarewords.teaching.settings import TeachSettings
 
 
@@ -68,10 +68,3 @@ def test_a_sentence_with_the_word_twice_is_one_context(corpus):
 def _sentences_with_it_twice(corpus, word):
     own = [sentence for sentence, _, _ in corpus.contexts(word, 80)]
     return len(own) >= 16 and len(set(own)) < len(own)
-
-
-def test_marks_of_patterns_in_the_text_around_a_word_are_blanked():
-    sentence = "The _ ripe blimpet <W> fell."
-    before, word, after = around(Context(sentence, 11, 18), 100)
-    assert (before, word, after) == ("The   ripe ", "blimpet", "     fell.")
-    assert around(Context(sentence, 11, 18), 5) == ("ripe ", "blimpet", "     ")

@@ -30,12 +30,11 @@ def searched(lm, corpus, folder, *, top=1000, keep_all=False):
     missing = missing_words(frequent, lm.tokens)
     found, readings = search(
         without_clutter(corpus, missing, lm.tokens, "append", frozenset()),
-        top,
-        corpus=corpus,
-        learner=WordLearner.for_model(lm),
-        check=check_for(lm, lm, "append", TeachSettings(), False),
-        keep_all=keep_all,
-        cache=Cache(folder),
+        TeachSettings(top=top, keep_all=keep_all),
+        corpus,
+        WordLearner.for_model(lm),
+        check_for(lm, lm, "append", found=False),
+        Cache(folder),
     )
     assert list(readings) == chosen(found)
     return found

@@ -126,10 +126,10 @@ def test_the_question_takes_the_article_of_the_word_and_suits_its_use(lm):
 def test_answers_point_nearer_to_an_embedding_once_it_is_read(lm):
     embedding = lm.embeddings[lm.whole_words["violin"]].numpy()[None]
     asked = lm, KnownWords.of(lm), ["torvane"], embedding
-    old, new = ask_about(*asked), ask_about(*asked, taught=True, placement="append")
-    assert float(new.agreement) > float(old.agreement) + 0.05
-    assert "instrument" in new.shown[0]
-    assert len(old.shown[0]) == 5
+    (shown_before, before), (shown_after, after) = ask_about(*asked), ask_about(*asked, placement="append")
+    assert float(after) > float(before) + 0.05
+    assert "instrument" in shown_after[0]
+    assert len(shown_before[0]) == 5
 
 
 def test_german_is_not_taken_for_english():

@@ -26,6 +26,7 @@ from tests.teaching.invented import occurrences_of, sentences_of
 
 WORDS = ["blimpet", "oldanka"]
 CONTEXTS = 6
+PLACEMENTS = ["append", "replace"]
 PLAIN = "The ship sailed out of the harbour at dawn."
 KEEP_ALL = TeachSettings(keep_all=True)
 
@@ -144,7 +145,6 @@ def test_a_taught_encoder_puts_words_near_their_kind(encoder, taught_encoder):
 def test_an_encoder_reads_checked_words_in_the_placement_that_was_asked_for(encoder, text, placement):
     settings = TeachSettings(keep_all=True, placement=placement)
     result = teach(encoder, texts=text, words=WORDS, settings=settings, device="cpu")
-    assert {one.check.placement for one in result.words} == {placement}
     tokens = result.tokenizer.tokenize(WORDS[0])
     assert (tokens == [WORDS[0]]) == (placement == "replace")
     assert (len(tokens) > 2) == (placement == "append")
@@ -295,7 +295,6 @@ def test_the_check_prefers_the_true_meaning(encoder, lm):
     assert [one.gain > 0 for one in checked] == [True, True, False]
     assert checked[1].verdict == "better"
     assert checked[2].verdict != "better"
-    assert {one.placement for one in checked} == {"replace"}
 
 
 def test_marks_of_patterns_in_the_text_itself_do_no_harm(encoder, lm):
@@ -327,37 +326,26 @@ def test_a_causal_lm_needs_a_sure_gain_for_words_that_a_search_found(causal):
     assert found.threshold == pytest.approx(2 * found.error, abs=2e-6)
 
 
-def test_a_causal_lm_reads_each_word_in_the_placement_that_gains_most(causal):
+def test_a_causal_lm_is_checked_in_the_placement_that_was_asked_for(causal):
     target = loaded(causal)
-    embeddings = np.random.default_rng(0).normal(size=(12, 32)).astype(np.float32)
-    candidates = [candidate("blimpet", embedding) for embedding in embeddings]
-    either, replaced = (
-        CausalCheck(target, placement, found=False).run(candidates) for placement in ("append", "replace")
-    )
-    assert {one.placement for one in either} == {"append", "replace"}
-    assert {one.placement for one in replaced} == {"replace"}
-    for one, other in zip(either, replaced, strict=True):
-        if one.placement == "replace":
-            assert one.embedding == other.embedding
-        else:
-            assert one.embedding > other.embedding
+    given = [candidate("blimpet", np.random.default_rng(0).normal(size=32).astype(np.float32))]
+    (appended,), (replaced,) = (CausalCheck(target, placement, found=False).run(given) for placement in PLACEMENTS)
+    assert appended.subwords == pytest.approx(replaced.subwords, abs=1e-5)
+    assert appended.embedding != pytest.approx(replaced.embedding, abs=1e-5)
 
 
-def test_both_placements_go_into_one_folder(causal, text, tmp_path, monkeypatch):
-    run = CausalCheck.run
-
-    def mixed(self, candidates):
-        placed = zip(run(self, candidates), ("replace", "append"), strict=True)
-        return [replace(one, placement=placement) for one, placement in placed]
-
-    monkeypatch.setattr(CausalCheck, "run", mixed)
-    result = teach(causal, texts=text, words=WORDS, settings=KEEP_ALL, device="cpu")
-    result.save_pretrained(tmp_path / "mixed")
-    old, new = loaded(causal), loaded(tmp_path / "mixed")
-    assert len(new.subwords("blimpet")) == 1
-    assert len(new.subwords("oldanka")) == len(old.subwords("oldanka")) + len(old.tokens.behind_a_word("/")) + 1
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_a_causal_lm_reads_words_in_the_placement_that_was_asked_for(placement, causal, text, tmp_path):
+    settings = TeachSettings(keep_all=True, placement=placement)
+    result = teach(causal, texts=text, words=WORDS, settings=settings, device="cpu")
+    assert result.as_json()["settings"]["placement"] == placement
+    result.save_pretrained(tmp_path / "taught")
+    old, new = loaded(causal), loaded(tmp_path / "taught")
+    for word in WORDS:
+        appended = len(old.subwords(word)) + len(old.tokens.behind_a_word("/")) + 1
+        assert len(new.subwords(word)) == (appended if placement == "append" else 1)
     plurals = [f"{word}s" for word in WORDS]
     forms = {one for word in (*WORDS, *plurals) for one in (word, word.capitalize())}  # it keeps capitals
     assert taught_tokens(new.model, new.tokenizer).keys() == forms
-    done = rarewords("affected", "--model", tmp_path / "mixed", text)
+    done = rarewords("affected", "--model", tmp_path / "taught", text)
     assert len(done.stdout.splitlines()) == 2 * CONTEXTS
