@@ -74,7 +74,7 @@ def continuation(lm: LanguageModel, row: InputRow) -> str:
 
     def continued(_: list[int], inputs: Tensor) -> list[int]:
         added: list[int] = []
-        for _ in range(_CONTINUATION):
+        while len(added) < _CONTINUATION:
             added.append(int(lm.model(inputs_embeds=inputs).logits[0, -1].argmax()))
             inputs = torch.cat([inputs, lm.embed(torch.tensor([added[-1:]], device=lm.device))], dim=1)
         return added

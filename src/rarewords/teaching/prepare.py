@@ -123,8 +123,9 @@ def prepare(request: Request, cache: Cache) -> Prepared:
         learner, learner_name = opened or learner_for(lm, reader, None, corpus, placement)
     check = check_for(lm, reader, placement, found=listed is None, question=settings.question)
     with cache.timed("looking"):
+        readings: Readings = {}
         if listed is not None:
-            words, readings = listed_words(listed, corpus, glossary, lm.tokens, placement, earlier), {}
+            words = listed_words(listed, corpus, glossary, lm.tokens, placement, earlier)
             if lm.kind == "causal" and not settings.keep_all:
                 words = [_needs_sentences(one, glossary) for one in words]
         else:

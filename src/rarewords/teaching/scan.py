@@ -53,7 +53,7 @@ def scan(
     settings = settings or TeachSettings()
     with TemporaryDirectory() as folder:
         cache = Cache(Path(folder))
-        files: list[str] = []
+        files: list[Path] = []
         if phrases and not isinstance(texts, Corpus):
             files = spool([texts] if isinstance(texts, str | Path) else texts, cache.path / "texts", field)
             texts = files

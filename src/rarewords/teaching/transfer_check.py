@@ -92,7 +92,7 @@ class EncoderCheck(Check):
 def _taught_row(encoder: LanguageModel, word: str, embedding: np.ndarray, placement: Placement) -> InputRow:
     """A word as a text of its own, as the model will read it with its embedding."""
     before, after = encoder.tokens.special_tokens
-    ids, slash = text_row(encoder, word).ids, encoder.tokens.behind_a_word("/")
+    ids, slash = tuple(text_row(encoder, word).ids), encoder.tokens.behind_a_word("/")
     place = len(before), len(ids) - len(after)
     return InputRow(*with_slot(ids, *place, slash if placement == "append" else None), embedding)
 
@@ -164,13 +164,14 @@ def _results(words: int, owners: Sequence[int], scores: np.ndarray, *, found: bo
     :param scores: with subwords, and with the embedding. *Shape:* (sentences, 2)
     """
     rows = np.array(owners, np.int64) == np.arange(words)[:, None]
-    return [_result(*scores[own].T, found) for own in rows]
+    return [_result(scores[own], found) for own in rows]
 
 
-def _result(subwords: np.ndarray, embedding: np.ndarray, found: bool) -> CheckResult | None:
-    sentences = len(subwords)
+def _result(scores: np.ndarray, found: bool) -> CheckResult | None:
+    sentences = len(scores)
     if sentences < 2:
         return None
+    subwords, embedding = scores.T
     error = float((embedding - subwords).std(ddof=1)) / sentences**0.5
     sure = _FEW[sentences - 2] if sentences - 2 < len(_FEW) else SURELY_WORSE
     return CheckResult(
