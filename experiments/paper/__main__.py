@@ -8,12 +8,11 @@ from typing import Annotated
 import typer
 
 from experiments.paper import settings as sizes
-from experiments.paper.part import count_verdicts
+from experiments.paper.part import count_verdicts, to_json
 from experiments.paper.run import check_parts
 from experiments.paper.run import reproduce as run
 from rarewords import Corpus, LanguageModel, WordEmbeddings, wnlampro
 from rarewords._internal.progress import enable
-from rarewords._internal.schema import to_json
 from rarewords.cli import options
 from rarewords.cli.app import run_program
 

@@ -1,10 +1,11 @@
 """A part of the reproduction: a result that is saved, shown, and tested against the paper's conclusions."""
 
+import math
 import tomllib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from importlib.resources import files
 from pathlib import Path
 from statistics import stdev
@@ -21,6 +22,17 @@ from rarewords.wnlampro.tables import figure, relation_title, signed
 SEEN, IN_PART, NOT_SEEN, UNTESTED = VERDICTS = ("seen", "seen in part", "not seen", "not tested")
 EMPTY = "–"
 TEXTS: dict[str, Any] = tomllib.loads((files("experiments.paper") / "report.toml").read_text("utf-8"))
+
+
+def to_json(value: Any) -> Any:
+    """A dataclass and everything in it as JSON holds it; NaN becomes null."""
+    if is_dataclass(value):
+        return {one.name: to_json(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, dict):
+        return {key: to_json(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 @dataclass(frozen=True)

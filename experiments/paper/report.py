@@ -15,13 +15,12 @@ import torch
 import transformers
 from markdown_it import MarkdownIt
 
-from experiments.paper.part import TEXTS, VERDICTS, Claim, Part, count_verdicts
+from experiments.paper.part import TEXTS, VERDICTS, Claim, Part, count_verdicts, to_json
 from experiments.paper.settings import ReproduceSettings
 from experiments.paper.stages import Cost
 from rarewords import __version__
 from rarewords._internal.files import write_json, write_lines
 from rarewords._internal.progress import duration
-from rarewords._internal.schema import to_json
 from rarewords._internal.tables import markdown_table
 from rarewords.lm import LanguageModel
 

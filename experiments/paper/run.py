@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.paper.experiment import Experiment
-from experiments.paper.part import Part
+from experiments.paper.part import Part, to_json
 from experiments.paper.parts.ablation import AblationPart
 from experiments.paper.parts.examples import ExamplesPart
 from experiments.paper.parts.heatmap import HeatMapPart
@@ -25,7 +25,7 @@ from rarewords._internal.cache import key_of
 from rarewords._internal.engine import Engine
 from rarewords._internal.files import read_json, require_folder, write_json, write_lines
 from rarewords._internal.progress import message, progress
-from rarewords._internal.schema import parse, to_json
+from rarewords._internal.schema import parse
 from rarewords.corpus.corpus import Corpus
 from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError

@@ -88,11 +88,10 @@ def test_a_terminal_shows_a_bar_for_each_work_and_none_at_the_end(terminal, caps
         count(title="Inner")
         progress._live.refresh()
         bar.advance()
-        bar.note("loss 0.5")
         progress._live.refresh()
     shown = terminal.getvalue()
     assert "Inner" in shown
-    assert "1 of 2 words, loss 0.5" in shown
+    assert "1 of 2 words" in shown
     assert progress._live is None
     assert capsys.readouterr().err == ""  # no lines between the bars
 
@@ -105,17 +104,11 @@ def test_the_bar_goes_when_the_work_fails(terminal):
     assert progress._live is None
 
 
-def test_the_share_goes_by_the_cost_if_units_differ():
-    with progress.progress("Learning", 4, "words", cost=100) as bar:
-        assert bar.share == 0
-        bar.advance(3, cost=10)
-        assert bar.share == pytest.approx(0.1)
-        bar.advance(1, cost=90)
-        assert bar.share == 1
-    with progress.progress("Counting") as bar:  # nobody knows how much there is
+def test_work_of_unknown_size_has_no_time_left():
+    with progress.progress("Counting") as bar:
         bar.advance()
-        assert bar.share == 0
         assert bar.line().startswith("Counting: 1")
+        assert "left" not in bar.line()
 
 
 def test_durations_for_people():

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.paper.part import to_json
 from rarewords import InputError
-from rarewords._internal.schema import bounded, check_bounds, checked_settings, parse, to_json
+from rarewords._internal.schema import bounded, check_bounds, checked_settings, parse
 from tests.errors import refused_with
 
 

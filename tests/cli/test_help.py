@@ -12,7 +12,6 @@ import typer
 
 from rarewords.cli.app import app
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.mimic.settings import MimicSettings
 from rarewords.ota.settings import OtaSettings
 from rarewords.teaching.settings import TeachSettings
 from tests.cli.run import rarewords
@@ -103,7 +102,6 @@ def test_the_help_names_the_defaults_of_the_settings():
         assert f"({teach.min_count})" in help_of(name, "min_count")
     assert f"({teach.top})" in help_of("teach", "top")
     assert f"({CorpusSettings().contexts})" in help_of("corpus build", "contexts")
-    assert f"({MimicSettings().epochs})" in help_of("mimic train", "epochs")
     assert f"(`fast` {fast.steps}, `paper` {paper.steps})" in help_of("ota", "steps")
 
 

@@ -12,15 +12,15 @@ from tests.cli.run import rarewords, refused
 @pytest.fixture
 def options(corpus, tmp_path):
     (tmp_path / "few.toml").write_text("min_count = 300\ncopies_max = 1\nscale = 1.2\nseed = 3\n")
-    train = ["-q", "mimic", "train", "--corpus", corpus.path, "--out", tmp_path / "mimic", "--epochs", 1]
+    train = ["-q", "mimic", "train", "--corpus", corpus.path, "--out", tmp_path / "mimic", "--set", "epochs=1"]
     return [*train, "--settings", tmp_path / "few.toml"]
 
 
 def test_it_trains_what_infer_can_use(options, corpus, tmp_path):
     with (tmp_path / "few.toml").open("a") as settings:
         settings.write("held_out = 0.1\n")
-    done = rarewords(*options, "--json")
-    found = json.loads(done.stdout)
+    rarewords(*options)
+    found = json.loads((tmp_path / "mimic" / "config.json").read_text("utf-8"))
     settings = found["settings"]
     assert (settings["held_out"], settings["form"], settings["scale"], settings["seed"]) == (0.1, True, 1.2, 3)
     assert (settings["contexts_min"], settings["epochs"], len(found["history"])) == (8, 1, 1)
@@ -46,9 +46,9 @@ def test_a_training_interrupted_before_it_is_saved_is_not_repeated(options, tmp_
     assert not (tmp_path / ".mimic.work").exists()
 
 
-def test_a_seed_of_zero_wins_over_the_settings_file_and_a_training_without_targets_says_so(options):
-    done = rarewords(*options[1:], "--seed", 0, "--json")  # not quiet
-    assert json.loads(done.stdout)["settings"]["seed"] == 0
+def test_a_seed_of_zero_wins_over_the_settings_file_and_a_training_without_targets_says_so(options, tmp_path):
+    done = rarewords(*options[1:], "--set", "seed=0")  # not quiet
+    assert json.loads((tmp_path / "mimic" / "config.json").read_text("utf-8"))["settings"]["seed"] == 0
     assert "No --targets: learning from words of one subword only" in done.stderr.splitlines()
 
 

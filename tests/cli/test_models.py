@@ -33,8 +33,8 @@ def test_ask_takes_the_blank_of_any_model():
 
 
 def test_inject_makes_a_folder(tmp_path, embeddings):
-    done = json.loads(rarewords("inject", "--embeddings", embeddings, "--out", tmp_path / "a", "--json").stdout)
-    assert done["ids"] == {"kumquat": 30522, "salsify": 30523}
+    done = rarewords("inject", "--embeddings", embeddings, "--out", tmp_path / "a")
+    assert done.stdout == f"{tmp_path / 'a'}: 2 words\n"
     shown = rarewords("ask", "a kumquat is a _ .", "--model", tmp_path / "a")
     assert shown.stdout.startswith("a kumquat is a _ .")
 

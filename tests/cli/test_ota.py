@@ -1,7 +1,5 @@
 """``rarewords ota`` as a user calls it."""
 
-import json
-
 import pytest
 
 from rarewords.embeddings import WordEmbeddings
@@ -17,22 +15,20 @@ def words(tmp_path):
 
 def test_embeddings_and_skipped_words(words, tmp_path):
     out = tmp_path / "v.safetensors"
-    done = rarewords("ota", "--words", words, "--out", out, "--method", "avg", "--device", "cpu")
+    done = rarewords("ota", "--words", words, "--out", out, "--steps", 1, "--device", "cpu")
     embeddings = WordEmbeddings.load(out)
     assert list(embeddings.words) == ["kumquat", "red panda"]
-    assert embeddings.settings["method"] == "avg"
+    assert embeddings.settings["method"] == "ota"
     assert "2 embeddings, 1 words skipped" in done.stdout
     assert "lime: is already one subword" in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["v.safetensors", "words.txt"]
 
 
-def test_options_reach_the_settings_and_json_is_json(words, tmp_path):
+def test_options_reach_the_settings(words, tmp_path):
     out, file = tmp_path / "v.safetensors", tmp_path / "ota.toml"
     file.write_text('start = "mean"\nlayers = [0, 1, 2]\nsteps = 9\nframe = "masked"\nseed = 3\n')
     options = ["--preset", "paper", "--settings", file, "--steps", 2]
-    done = rarewords("ota", "--words", words, "--out", out, *options, "--keep-single", "--json")
-    result = json.loads(done.stdout)
-    assert (result["words"], result["skipped"]) == (3, {})
+    rarewords("ota", "--words", words, "--out", out, *options)
     assert WordEmbeddings.load(out).settings["ota"] == {
         "frame": "masked",
         "start": "mean",
@@ -47,24 +43,10 @@ def test_options_reach_the_settings_and_json_is_json(words, tmp_path):
     assert not (tmp_path / ".v.safetensors.work").exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
-        (["--preset", "slow"], "settings"),
-        (["--method", "best"], "settings"),
-        (["--method", "avg", "--steps", "3"], "usage"),
-        (["--method", "first", "--preset", "fast"], "usage"),
-        (["--set", "steps"], "settings"),
-    ],
-)
+@pytest.mark.parametrize(("options", "code"), [(["--preset", "slow"], "settings"), (["--set", "steps"], "settings")])
 def test_mistakes_are_one_line_and_leave_nothing(words, tmp_path, options, code):
     refused(code, "ota", "--words", words, "--out", tmp_path / "v.safetensors", *options)
     assert [path.name for path in tmp_path.iterdir()] == ["words.txt"]
-
-
-def test_an_option_without_effect_is_named(words, tmp_path):
-    said = refused("usage", "ota", "--words", words, "--out", tmp_path / "v", "--method", "avg", "--steps", 3)
-    assert "--steps has no effect with --method avg" in said
 
 
 @pytest.mark.parametrize(

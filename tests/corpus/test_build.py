@@ -15,7 +15,6 @@ import pytest
 
 from rarewords._internal import progress
 from rarewords._internal.cache import FINISHED_SHARDS
-from rarewords._internal.engine import LocalEngine
 from rarewords.corpus import merge, sources
 from rarewords.corpus.build import build
 from rarewords.corpus.corpus import Corpus
@@ -105,7 +104,7 @@ def test_a_small_text_starts_no_processes(tmp_path, monkeypatch):
     def refuse(*_):
         raise AssertionError("started a process")
 
-    monkeypatch.setattr(LocalEngine, "_started", refuse)
+    monkeypatch.setattr("rarewords._internal.engine.ProcessPoolExecutor", refuse)
     for name in "ab":
         (tmp_path / f"{name}.txt").write_text(f"The {name} is small.\n", "utf-8")
     assert build([tmp_path], tmp_path / "corpus", SMALL).count("small") == 2

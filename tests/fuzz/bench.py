@@ -77,7 +77,7 @@ class Bench:
         (folder / "mimic.toml").write_text("min_count = 3\nepochs = 1\nngram_limit = 100\n")
         small = ("--model", self["model"])
         rarewords("-q", "corpus", "build", self["text.txt"], "--out", self["corpus"], "--workers", 1)
-        rarewords("-q", "ota", "--words", self["words.txt"], "--out", self["v.safetensors"], "--method", "avg", *small)
+        rarewords("-q", "ota", "--words", self["words.txt"], "--out", self["v.safetensors"], "--steps", 1, *small)
         fit = ("--corpus", self["corpus"], *small, "--min-count", 1, "--contexts", 1)
         rarewords("-q", "mimic", "fit", *fit, "--out", self["learner"])
         train = ("--corpus", self["corpus"], "--settings", self["mimic.toml"], *small)

@@ -386,15 +386,14 @@ _NUMBERS = {
     ("corpus", "show"): ("--contexts",),
     ("teach",): ("--top", "--min-count", "--workers"),
     ("scan",): ("--top", "--min-count", "--workers"),
-    ("mimic", "fit"): ("--contexts", "--min-count", "--seed"),
+    ("mimic", "fit"): ("--contexts", "--min-count"),
     ("mimic", "infer"): ("--contexts", "--workers"),
-    ("mimic", "train"): ("--seed",),
     ("ota",): ("--workers",),
     ("wnlampro", "eval"): ("--limit", "--workers"),
     ("ask",): ("--top",),
 }
-_ENDLESS = {"--steps", "--epochs"}  # as many as there are
-_UNTRIED = {("serve", "--port"), ("wnlampro build", "--corruptions"), ("wnlampro build", "--seed")}
+_ENDLESS = {"--steps"}  # as many as there are
+_UNTRIED = {("serve", "--port")}
 
 
 def _integer_options(group, path=()):
@@ -432,7 +431,6 @@ def test_numbers_beyond_all_bounds(bench, command, number):
         ("scan",): (bench["text.txt"], *model),
         ("mimic", "fit"): (*corpus, *model),
         ("mimic", "infer"): (*corpus, *words, *model),
-        ("mimic", "train"): (*corpus, *model, "--settings", bench["mimic.toml"]),
         ("ota",): (*words, *model, "--steps", 1),
         ("wnlampro", "eval"): ("--data", bench["data.tsv"], *model),
         ("ask",): (*model, "a _ ."),

@@ -12,7 +12,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -58,27 +57,19 @@ def _program() -> str:
     return digest_of([hashlib.sha256(source.read_bytes()).hexdigest() for source in sources])
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What a stage took."""
-
-    stage: str
-    seconds: float
-
-
 class Cache:
-    """A folder of finished pieces of work."""
+    """A folder of finished pieces of work. ``seconds``: what each timed block took."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder.absolute()  # other processes may work in other folders
-        self.costs: dict[str, Cost] = {}
+        self.seconds: dict[str, float] = {}
 
     @contextmanager
     def timed(self, title: str) -> Iterator[None]:
-        """Note the cost of a block of work."""
+        """Note the time that a block of work takes."""
         began = time.perf_counter()
         yield
-        self.costs[title] = Cost(title, time.perf_counter() - began)
+        self.seconds[title] = time.perf_counter() - began
 
     def json(self, stage: str, key: str, make: Callable[[], Any]) -> Any:
         """A JSON value: read if an earlier run made it, otherwise made now and kept."""
@@ -104,18 +95,12 @@ class Cache:
         :param recipe: everything the stage depends on, as JSON can hold it.
         :param make: gets the new folder, and a folder for unfinished work that outlives a kill.
         """
-        slug = re.sub(r"[^a-z0-9+]+", "-", title.lower().replace("−", "minus ")).strip("-")
+        slug = re.sub(r"[^a-z0-9+]+", "-", title.lower()).strip("-")
         target = self.path / f"{slug}-{key_of(dict(recipe))}"
         if target.is_dir():
             return target
         self.path.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.path / f".{target.name}.lock")
-        try:
-            held = lock.acquire(timeout=0)
-        except Timeout:
-            message(f"{title}: another process is making it; waiting")
-            held = lock.acquire()
-        with held:
+        with FileLock(self.path / f".{target.name}.lock"):
             if not target.is_dir():
                 work = self.path / f".{target.name}.work"
                 message(f"{title}: {'resuming' if work.is_dir() else 'starting'}")
@@ -157,9 +142,9 @@ def open_cache(folder: str | Path | None) -> Iterator[Cache]:
     if folder is None:
         with TemporaryDirectory(prefix="rarewords-") as temporary:
             yield Cache(Path(temporary))
-        return
-    with _locked(Path(folder), Path(folder)):
-        yield Cache(Path(folder))
+    else:
+        with _locked(Path(folder), Path(folder)):
+            yield Cache(Path(folder))
 
 
 @contextmanager
@@ -168,16 +153,12 @@ def _locked(folder: Path, wanted: Path) -> Iterator[BaseFileLock]:
     with parent_of(folder):
         with writing(wanted):
             folder.mkdir(exist_ok=True)
-        lock = FileLock(folder / _LOCK)
         try:
-            lock.acquire(timeout=0)
+            with FileLock(folder / _LOCK, timeout=0) as lock:
+                yield lock
         except Timeout:
             problem = f"another process is writing {wanted}; wait for it or choose another folder"
             raise InputError(problem, code="busy") from None
-        try:
-            yield lock
-        finally:
-            lock.release()
 
 
 def require_free(out: Path) -> None:
@@ -186,9 +167,7 @@ def require_free(out: Path) -> None:
     work = _work_folder(out)
     if out.is_dir() and any(out.iterdir()) and work.is_dir():
         # A run killed after its last step leaves a work folder that nobody needs. A running one needs it.
-        with suppress(Timeout):
-            lock = FileLock(work / _LOCK)
-            lock.acquire(timeout=0)
+        with suppress(Timeout), FileLock(work / _LOCK, timeout=0) as lock:
             remove_held(work, lock)
     require_folder(out, empty=True)
 

@@ -59,22 +59,10 @@ def whole_folder(target: str | Path) -> Iterator[Path]:
             folder.replace(target)
 
 
-def require_writable(path: Path) -> None:
-    """Refuse a path for a new file or folder beside which nothing can be written."""
-    with writing(path):
-        place = path.absolute().parent
-        while not place.exists():
-            place = place.parent
-        if not path.name:  # "/", or "." which cannot be replaced under the feet of a process
-            raise InputError(f"{path} cannot be written; give the name of a new folder or file", code="output")
-        with suppress(FileNotFoundError):  # another process may just have cleared it up
-            Path(tempfile.mkdtemp(prefix=f".{path.absolute().name}.", suffix=".part", dir=place)).rmdir()
-
-
 def require_new_file(path: Path | None) -> Path | None:
     """A path for a new file, if one is wanted; refused if it is a folder or nothing can be written there."""
     if path is not None:
-        require_writable(path)
+        _require_writable(path)
         if path.is_dir():
             raise InputError(f"{path} is a folder; give the name of a file", code="output")
     return path
@@ -82,11 +70,21 @@ def require_new_file(path: Path | None) -> Path | None:
 
 def require_folder(path: Path, *, empty: bool) -> None:
     """Refuse a path for a new folder that is a file, or a folder that must be empty and is not."""
-    require_writable(path)
+    _require_writable(path)
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file, not a folder; choose another folder", code="output")
     if empty and path.exists() and any(path.iterdir()):
         raise InputError(f"{path} is not empty; choose another folder or remove it first", code="output")
+
+
+def _require_writable(path: Path) -> None:
+    """Refuse a path for a new file or folder beside which nothing can be written."""
+    if not path.name:  # "/", or "." which cannot be replaced under the feet of a process
+        raise InputError(f"{path} cannot be written; give the name of a new folder or file", code="output")
+    with writing(path):
+        place = next(parent for parent in path.absolute().parents if parent.exists())
+        with suppress(FileNotFoundError):  # another process may just have cleared it up
+            Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=place)).rmdir()
 
 
 def write_json(path: str | Path, value: Any) -> None:
@@ -189,10 +187,13 @@ def explain_os_error(error: OSError, target: str | Path) -> InputError:
 
 @contextmanager
 def _folder_beside(target: Path) -> Iterator[Path]:
-    """A new folder beside a target, removed in the end."""
+    """A new folder beside a target, removed in the end; what a killed run has left is removed before."""
     with parent_of(target):
         with writing(target):
-            _clear_up(target)
+            for left in target.absolute().parent.glob(f".{glob.escape(target.name)}.????????.part"):
+                # Refused if it belongs to a running process, or is gone.
+                with suppress(OSError), FileLock(left / f"{target.name}.lock", timeout=0) as lock:
+                    remove_held(left, lock)
             folder, lock = _new_folder(target)
         try:
             yield folder
@@ -202,6 +203,18 @@ def _folder_beside(target: Path) -> Iterator[Path]:
             raise
         finally:
             remove_held(folder, lock)
+
+
+def _new_folder(target: Path) -> tuple[Path, BaseFileLock]:
+    """A new folder beside a target, and the lock that shows, until it is released, that it is in use."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.absolute().parent))
+        lock = FileLock(folder / f"{target.name}.lock")
+        with suppress(OSError):  # not every file system has locks
+            lock.acquire(timeout=_SECONDS_FOR_A_LOCK)
+        if folder.exists():
+            return folder, lock
+        lock.release()  # another process has just cleared it up
 
 
 @contextmanager
@@ -225,31 +238,6 @@ def remove_held(folder: Path, lock: BaseFileLock) -> None:
     lock.release()
     with suppress(OSError):  # it is gone, or another process works in it
         folder.rmdir()
-
-
-def _new_folder(target: Path) -> tuple[Path, BaseFileLock]:
-    """A new folder beside a target, and the lock that shows, until it is released, that it is in use."""
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.absolute().parent))
-        lock = _lock_in(folder, target)
-        with suppress(OSError):  # not every file system has locks
-            lock.acquire(timeout=_SECONDS_FOR_A_LOCK)
-        if folder.exists():
-            return folder, lock
-        lock.release()  # another process has just cleared it up
-
-
-def _clear_up(target: Path) -> None:
-    """Remove the half-written file or folder that a killed run has left."""
-    for left in target.absolute().parent.glob(f".{glob.escape(target.name)}.????????.part"):
-        with suppress(OSError):  # of a running process, or gone
-            lock = _lock_in(left, target)
-            lock.acquire(timeout=0)
-            remove_held(left, lock)
-
-
-def _lock_in(folder: Path, target: Path) -> BaseFileLock:
-    return FileLock(folder / f"{target.name}.lock")
 
 
 def _disk_full(error: Exception) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 LOG = logging.getLogger("rarewords")
 _SECONDS_BETWEEN_LINES = 10.0
@@ -21,52 +21,33 @@ _live: Progress | None = None
 
 
 class Bar:
-    """What long work reports to.
+    """What long work reports to. ``total``: how many units there are; None if nobody knows."""
 
-    :param total: how many units there are; None if nobody knows.
-    :param cost: what all of them cost, if units differ: the share that is done, and the time left, go by it.
-    """
-
-    def __init__(self, title: str, total: float | None, unit: str, cost: float | None) -> None:
-        self.title, self.total, self.unit, self.cost = title, total, unit, cost
-        self.done, self._spent, self._note = 0.0, 0.0, ""
+    def __init__(self, title: str, total: float | None, unit: str) -> None:
+        self.title, self.total, self.unit, self.done = title, total, unit, 0.0
         self.started = self._printed = time.monotonic()
-        self.task: TaskID | None = None
-        if _live is not None:
-            self.task = _live.add_task(title, total=cost or total, amount="")
+        self.task = None if _live is None else _live.add_task(title, total=total, amount="")
 
-    def advance(self, amount: float = 1.0, cost: float = 0.0) -> None:
-        """Say that ``amount`` more units are done, which together cost ``cost``."""
+    def advance(self, amount: float = 1.0) -> None:
+        """Say that ``amount`` more units are done."""
         self.done += amount
-        self._spent += cost if self.cost else amount
-        self._show()
-
-    def note(self, text: str) -> None:
-        """Show a short note beside the progress, such as the current loss."""
-        self._note = text
-        self._show()
-
-    @property
-    def share(self) -> float:
-        """How much of the work is done, from 0 to 1."""
-        whole = self.cost or self.total
-        return min(1.0, self._spent / whole) if whole else 0.0
+        if _live is not None and self.task is not None:
+            _live.update(self.task, completed=self.done, amount=self._amount())
+        elif _console and _shown[0] is self and time.monotonic() > self._printed + _SECONDS_BETWEEN_LINES:
+            self._printed = time.monotonic()
+            LOG.info(self.line())
 
     def line(self, *, final: bool = False) -> str:
         """The progress as text: ``Reading: 20 of 259 MB, 10.0 MB/s, 24 s left``."""
         seconds = max(1e-9, time.monotonic() - self.started)
-        rate = f"{self.done / seconds:,.1f} {self.unit}/s" if self.done else ""
-        left = f"{duration(seconds / self.share - seconds)} left" if self.share else ""
-        took = f"{duration(seconds)} in all" if final else left
-        return ", ".join(filter(None, [f"{self.title}: {self._amount()}", rate, took, self._note]))
-
-    def _show(self) -> None:
-        if _live is not None and self.task is not None:
-            amount = ", ".join(filter(None, [self._amount(), self._note]))
-            _live.update(self.task, completed=self._spent, amount=amount)
-        elif _console and _shown[0] is self and time.monotonic() > self._printed + _SECONDS_BETWEEN_LINES:
-            self._printed = time.monotonic()
-            LOG.info(self.line())
+        parts = [f"{self.title}: {self._amount()}"]
+        if self.done:
+            parts.append(f"{self.done / seconds:,.1f} {self.unit}/s")
+        if final:
+            parts.append(f"{duration(seconds)} in all")
+        elif self.done and self.total:
+            parts.append(f"{duration(max(0.0, seconds * (self.total / self.done - 1)))} left")
+        return ", ".join(parts)
 
     def _amount(self) -> str:
         of = f" of {self.total:,.0f}" if self.total else ""
@@ -94,8 +75,8 @@ def message(text: str) -> None:
 
 
 @contextmanager
-def progress(title: str, total: float | None = None, unit: str = "", cost: float | None = None) -> Iterator[Bar]:
-    """Show the progress of a block of work; ``cost`` is explained at :class:`Bar`.
+def progress(title: str, total: float | None = None, unit: str = "") -> Iterator[Bar]:
+    """Show the progress of a block of work.
 
     >>> with progress("Counting", total=259, unit="MB") as bar:
     ...     bar.advance(10)
@@ -105,7 +86,7 @@ def progress(title: str, total: float | None = None, unit: str = "", cost: float
         text = (TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.fields[amount]}"))
         _live = Progress(*text, TimeElapsedColumn(), TimeRemainingColumn(), console=_console, transient=True)
         _live.start()
-    bar = Bar(title, total, unit, cost)
+    bar = Bar(title, total, unit)
     _shown.append(bar)
     try:
         yield bar

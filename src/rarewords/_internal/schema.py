@@ -9,7 +9,7 @@ import operator
 from collections.abc import Mapping
 from dataclasses import MISSING, field, fields, is_dataclass
 from pathlib import Path
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from rarewords.errors import InputError
@@ -17,20 +17,18 @@ from rarewords.errors import InputError
 T = TypeVar("T")
 # Of what an option or a setting may be; beyond it, libraries fail or run without end, each in its own way.
 LARGEST_NUMBER = 2**31 - 1
-_TESTS = {"at least": operator.ge, "above": operator.gt, "at most": operator.le, "below": operator.lt}
+_TESTS = {"at_least": operator.ge, "above": operator.gt, "at_most": operator.le, "below": operator.lt}
 
 
 def bounded(default: Any, **bounds: float) -> Any:
     """A field with bounds: ``rate: float = bounded(0.1, above=0, at_most=1)``; None is not checked."""
-    return field(default=default, metadata={name.replace("_", " "): limit for name, limit in bounds.items()})
+    return field(default=default, metadata=bounds)
 
 
 def check_bounds(settings: Any) -> None:
     """Refuse a number that is out of its bounds, or a word that is not one of its literals."""
-    hints = get_type_hints(type(settings))
-    for one in fields(settings):
-        if problem := _problem(getattr(settings, one.name), hints[one.name], one.metadata):
-            raise InputError(f"{one.name} {problem}", code="settings")
+    for name in get_type_hints(type(settings)):
+        _check_setting(type(settings), name, getattr(settings, name), "")
 
 
 def checked_settings(cls: Any, values: Any, path: str | Path) -> dict[str, Any]:
@@ -44,9 +42,7 @@ def checked_settings(cls: Any, values: Any, path: str | Path) -> dict[str, Any]:
             found[name] = _parsed(hints[name], value, name)
         except _MismatchError as mismatch:
             raise InputError(f"{path}: {mismatch}", code="settings") from None
-        bounds = next(one.metadata for one in fields(cls) if one.name == name)
-        if problem := _problem(found[name], hints[name], bounds):
-            raise InputError(f"{path}: {name} {problem}", code="settings")
+        _check_setting(cls, name, found[name], f"{path}: ")
     return found
 
 
@@ -62,27 +58,16 @@ def parse(kind: type[T], value: Any, source: str | Path, remedy: str) -> T:
     return parsed
 
 
-def to_json(value: Any) -> Any:
-    """A dataclass and everything in it as JSON holds it; NaN becomes null."""
-    if is_dataclass(value):
-        return {one.name: to_json(getattr(value, one.name)) for one in fields(value)}
-    if isinstance(value, dict):
-        return {key: to_json(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [to_json(one) for one in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
 class _MismatchError(Exception):
     """A value does not have the type of its field."""
 
 
 def _parsed(kind: Any, value: Any, place: str) -> Any:
     origin, inner = get_origin(kind) or kind, get_args(kind)
-    if origin is Any:
+    if origin is Any or (origin is NoneType and value is None):
         return value
     if origin in (Union, UnionType):
-        if value is None and type(None) in inner:  # which a float would take for NaN
+        if value is None and NoneType in inner:  # which a float would take for NaN
             return None
         for one in inner:
             try:
@@ -90,8 +75,6 @@ def _parsed(kind: Any, value: Any, place: str) -> Any:
             except _MismatchError as mismatch:
                 last = mismatch
         raise last
-    if origin is type(None) and value is None:
-        return None
     if origin is Literal and isinstance(value, str):  # which text is a matter of check_bounds
         return value
     if is_dataclass(origin) and isinstance(value, Mapping):
@@ -107,7 +90,7 @@ def _parsed(kind: Any, value: Any, place: str) -> Any:
     if origin in (dict, Mapping) and isinstance(value, Mapping):
         return {str(key): _parsed(inner[1], one, f"{place}.{key}") for key, one in value.items()}
     if origin is float and value is None:
-        return math.nan  # as to_json writes it
+        return math.nan  # JSON has no NaN
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if origin is float and number and abs(value) <= LARGEST_NUMBER:
         return float(value)
@@ -118,10 +101,15 @@ def _parsed(kind: Any, value: Any, place: str) -> Any:
     raise _MismatchError(f"{place.lstrip('.') or 'it'} cannot be {value!r:.40}")
 
 
-def _problem(value: Any, hint: Any, bounds: Mapping[str, float]) -> str:
+def _check_setting(cls: Any, name: str, value: Any, source: str) -> None:
+    """Refuse a value that is not one of the literals of its field, or out of its bounds."""
+    hint = get_type_hints(cls)[name]
     choices = get_args(hint) if get_origin(hint) is Literal else (value,)
+    bounds = {one.name: one.metadata for one in fields(cls)}[name]
     if value not in choices:
-        return f"must be one of {', '.join(filter(None, choices))}, not {value!r}"
-    if value is None or all(_TESTS[name](value, limit) for name, limit in bounds.items()):
-        return ""
-    return f"must be {' and '.join(f'{name} {limit}' for name, limit in bounds.items())}, not {value}"
+        allowed = f"one of {', '.join(filter(None, choices))}"
+    elif value is not None and not all(_TESTS[bound](value, limit) for bound, limit in bounds.items()):
+        allowed = " and ".join(f"{bound.replace('_', ' ')} {limit}" for bound, limit in bounds.items())
+    else:
+        return
+    raise InputError(f"{source}{name} must be {allowed}, not {value!r}", code="settings")

@@ -23,7 +23,8 @@ from rarewords.cli.options import printable
 from rarewords.cli.teach import scan, teach
 from rarewords.errors import InputError
 
-_INTERRUPTED = 130
+_INTERRUPTED, _NOBODY_READS = 130, 141
+_QUIET = ("--quiet", "-q")
 
 app = typer.Typer(
     name="rarewords",
@@ -41,14 +42,13 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
+_VERSION = typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+
+
 @app.callback()
 def _common(
-    version: Annotated[  # noqa: ARG001 - handled by its callback
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show no progress on stderr; works anywhere in the command.")
-    ] = False,
+    version: Annotated[bool, _VERSION] = False,  # noqa: ARG001 - handled by its callback
+    quiet: Annotated[bool, typer.Option(*_QUIET, help="Show no progress; works anywhere in the command.")] = False,
 ) -> None:
     enable(not quiet)
 
@@ -90,7 +90,7 @@ def run_program(command: Any, name: str) -> None:
         code = _INTERRUPTED
     except BrokenPipeError:  # whoever reads the output (head, less) has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 141
+        code = _NOBODY_READS
     except Exception as error:
         text = _explained(error, name)
         if text is None:
@@ -110,21 +110,20 @@ def _quiet_first(given: list[str]) -> list[str]:
     ['-q', 'ask', 'a _']
     """
     end = given.index("--") if "--" in given else len(given)
-    quiet = [one for one in given[:end] if one in ("-q", "--quiet")]
+    quiet = [one for one in given[:end] if one in _QUIET]
     return [*quiet[:1], *(one for one in given[:end] if one not in quiet), *given[end:]]
 
 
 def _explained(error: Exception, program_name: str) -> str | None:
     """What to tell the user about an error; None if it is a fault of the program."""
+    if isinstance(error, OSError):
+        error = explain_os_error(error, error.filename or "output")
     if isinstance(error, InputError):
         return f"{error} [{error.code}]"
-    if isinstance(error, OSError):
-        explained = explain_os_error(error, error.filename or "output")
-        return f"{explained} [{explained.code}]"
     # A wrong option or argument: the class depends on typer's version, the method does not.
     if not hasattr(error, "format_message"):
         return None
     context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else program_name
+    command = program_name if context is None else context.command_path
     said = str(error.format_message())  # empty if there were no arguments; then the help has been shown
     return said and f"{said} (see {command} --help)"

@@ -13,18 +13,16 @@ from rarewords.models import load_tokenizer
 from rarewords.tokens import Tokens
 
 app = typer.Typer(no_args_is_help=True, help="Count the words of a text and sample sentences for each.")
+_MODEL = typer.Option("--model", "-m", help="Lower-case text as this model does; by default always.")
+_WORD = typer.Argument(help="A word; without it, check the corpus and print what it holds.")
 
 
 @app.command("build")
 def build_command(
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the new corpus.")],
+    out: options.OutFolder,
     texts: options.Texts = None,
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", help="Lower-case text as this model does; by default always.")
-    ] = None,
-    contexts: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Keep at most N contexts per word (1000).")
-    ] = None,
+    model: Annotated[str | None, _MODEL] = None,
+    contexts: Annotated[int | None, options.number(help="Keep at most N contexts per word (1000).")] = None,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
     field: options.Field = "text",
@@ -38,20 +36,17 @@ def build_command(
         rarewords corpus build wiki/*.txt --out wiki.corpus
     """
     lower_case = None if model is None else Tokens(load_tokenizer(model)).lower_case
-    wanted = options.read_settings(settings, set_, CorpusSettings, contexts=contexts, lower_case=lower_case)
-    corpus = rarewords.Corpus.build(
-        options.paths(texts) or [], out, wanted, field=field, workers=workers, engine=engine
-    )
+    chosen = options.read_settings(CorpusSettings, settings, set_, contexts=contexts, lower_case=lower_case)
+    wanted = CorpusSettings(**chosen)
+    corpus = rarewords.Corpus.build(options.paths(texts), out, wanted, field=field, workers=workers, engine=engine)
     typer.echo(_summary(corpus))
 
 
 @app.command("show")
 def show_command(
     corpus: Annotated[Path, typer.Argument(help="A corpus.")],
-    word: Annotated[
-        str | None, typer.Argument(help="A word; without it, check the corpus and print what it holds.")
-    ] = None,
-    contexts: Annotated[int, typer.Option(min=1, metavar="N", help="Print at most N contexts.")] = 10,
+    word: Annotated[str | None, _WORD] = None,
+    contexts: Annotated[int, options.number(help="Print at most N contexts.")] = 10,
     as_json: options.Json = False,
 ) -> None:
     """Print how often a word occurs, and some of its contexts.
@@ -67,11 +62,9 @@ def show_command(
         options.show(as_json, about, _summary(opened))
         return
     found, count = opened.contexts(word, contexts), opened.count(word)
-    lines = [f"{word}: {count:,} times"]
-    for text, start, end in found:
-        lines.append(f"  {text[:start]}[{text[start:end]}]{text[end:]}")
-    shown = {"word": word, "count": count, "contexts": [one._asdict() for one in found]}
-    options.show(as_json, shown, *lines)
+    lines = [f"  {text[:start]}[{text[start:end]}]{text[end:]}" for text, start, end in found]
+    about = {"word": word, "count": count, "contexts": [one._asdict() for one in found]}
+    options.show(as_json, about, f"{word}: {count:,} times", *lines)
 
 
 def _summary(corpus: Any) -> str:

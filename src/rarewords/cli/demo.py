@@ -16,7 +16,6 @@ from rarewords.teaching.settings import TeachSettings
 
 def demo(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep the new model in this folder.")] = None,
-    as_json: options.Json = False,
 ) -> None:
     """Add recent words to the bundled model, each from its definition, and compare its answers.
 
@@ -30,15 +29,14 @@ def demo(
         result = rarewords.teach(glossary=glossary, settings=settings)
     if out is not None:
         result.save_pretrained(out)
-    if as_json:
-        options.show(True, result.as_json())
-        return
     typer.echo(f"The bundled model gets {len(result.words)} recent words, each from one definition.\n")
-    rows = [(one.word, *(", ".join(answers[:3]) for answers in (one.before, one.after))) for one in result.words]
-    typer.echo("\n".join(f"{one:<15}{text}" for one, entry in definitions.items() for text in entry.definitions))
+    for word, entry in definitions.items():
+        for text in entry.definitions:
+            typer.echo(f"{word:<15}{text}")
     typer.echo("\na … is a kind of _\n")
-    for word, before, after in [("word", "before", "after"), *rows]:
-        typer.echo(f"{word:<15}{before:<31}{after}")
+    typer.echo(f"{'word':<15}{'before':<31}after")
+    for one in result.words:
+        typer.echo(f"{one.word:<15}{', '.join(one.before[:3]):<31}{', '.join(one.after[:3])}")
     typer.echo("\nNow your own:  rarewords teach --glossary FILE --out FOLDER")
 
 

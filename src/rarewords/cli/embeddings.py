@@ -1,6 +1,5 @@
 """``rarewords mimic``: fit a learner, train a mimic model, infer embeddings with either; ``rarewords ota``."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,26 +11,25 @@ from rarewords._internal.progress import message
 from rarewords.cli import options
 from rarewords.embeddings import read_words
 from rarewords.errors import InputError
-from rarewords.learner.settings import LearnerSettings, is_learner
+from rarewords.learner.settings import LearnerSettings
 from rarewords.mimic.settings import MimicSettings
 from rarewords.mimic.settings import preset as settings_of
-from rarewords.ota.settings import BASELINES, OtaSettings
+from rarewords.ota.settings import OtaSettings
 
 app = typer.Typer(no_args_is_help=True, help="Embeddings for words from their contexts and their spelling.")
+_TARGETS = "Embeddings of words of several subwords, made by `rarewords ota --preset paper`; without them, only words of one subword are learned from."  # noqa: E501
 
 
 @app.command()
 def fit(
     corpus: options.CorpusPath,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the new learner.")],
+    out: options.OutFolder,
     model: options.Model = "default",
-    contexts: Annotated[int, typer.Option(min=1, metavar="N", help="Read at most N contexts per word.")] = 16,
-    min_count: Annotated[int, typer.Option(min=1, metavar="N", help="Learn from words that occur N times.")] = 50,
+    contexts: Annotated[int, options.number(help="Read at most N contexts per word.")] = 16,
+    min_count: Annotated[int, options.number(help="Learn from words that occur N times.")] = 50,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
-    seed: options.Seed = 0,
     device: options.Device = "auto",
-    as_json: options.Json = False,
 ) -> None:
     """Fit a learner: one matrix, in closed form, on words the model knows.
 
@@ -44,15 +42,15 @@ def fit(
         rarewords mimic fit --model M --corpus wiki.corpus --out learner
     """
     require_free(out)
-    chosen, opened = options.read_settings(settings, set_, LearnerSettings), rarewords.Corpus.open(corpus)
+    chosen = LearnerSettings(**options.read_settings(LearnerSettings, settings, set_))
+    opened = rarewords.Corpus.open(corpus)
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     learner = rarewords.WordLearner.fit(
-        lm, opened, chosen, contexts=contexts, min_count=min_count, seed=seed, cache=_readings_beside(corpus)
+        lm, opened, chosen, contexts=contexts, min_count=min_count, cache=_readings_beside(corpus)
     )
     learner.save_pretrained(out)
     words, cosine = learner.fitted["words"], learner.fitted["held_out_cosine"]
-    line = f"{out}: fitted on {words:,} words, held-out cosine {cosine:.3f}"
-    options.show(as_json, {"folder": str(out), **learner.fitted}, line)
+    typer.echo(f"{out}: fitted on {words:,} words, held-out cosine {cosine:.3f}")
 
 
 @app.command()
@@ -60,21 +58,14 @@ def infer(
     words: options.WordsFile,
     corpus: options.CorpusPath,
     out: options.OutFile,
-    learner: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="A folder made by `mimic fit` or `mimic train`, or `am` for the attentive mimicking model that ships.",
-        ),
-    ] = None,
+    learner: options.Learner = None,
     model: options.Model = "default",
-    contexts: Annotated[int | None, typer.Option(min=1, metavar="N", help="Use at most N contexts per word.")] = None,
+    contexts: Annotated[int | None, options.number(help="Use at most N contexts per word.")] = None,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
     workers: options.Workers = None,
     engine: options.EngineName = "local",
     device: options.Device = "auto",
-    as_json: options.Json = False,
 ) -> None:
     """Infer embeddings for words from their contexts in a corpus and their spelling.
 
@@ -89,32 +80,27 @@ def infer(
 
         rarewords mimic infer --words rare.txt --corpus wiki.corpus --out rare.safetensors
     """
-    attentive = learner is not None and not is_learner(learner)
-    if attentive and (settings is not None or set_ or workers or engine != "local"):
-        problem = "--settings, --set, --workers and --engine have no effect on attentive mimicking"
-        raise InputError(problem, code="usage")
-    changes = options.settings_values(settings, set_, LearnerSettings)
+    changes = options.read_settings(LearnerSettings, settings, set_)
     asked, read = read_words(words), rarewords.Corpus.open(corpus)
 
     from rarewords.teaching.learners import open_learner  # loads torch; mistakes need not wait for it
 
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     opened, _ = open_learner(lm, learner)
-    if attentive:
-        assert isinstance(opened, rarewords.AttentiveMimicking)
-        done = opened.learn_words(asked, read, contexts=contexts)
-    else:
-        assert isinstance(opened, rarewords.WordLearner)
+    if isinstance(opened, rarewords.WordLearner):
         with options.engine_or_none(engine, workers) as runner:
             done = opened.with_settings(**changes).learn_words(
                 asked, read, contexts=contexts, cache=_readings_beside(corpus), engine=runner
             )
+    else:
+        if changes or workers or engine != "local":
+            problem = "--settings, --set, --workers and --engine have no effect on attentive mimicking"
+            raise InputError(problem, code="usage")
+        assert isinstance(opened, rarewords.AttentiveMimicking)
+        done = opened.learn_words(asked, read, contexts=contexts)
     options.save_embeddings(out, done.embeddings, done.skipped)
-    rows = zip(done.embeddings.words, done.context_share.tolist(), done.contexts.tolist(), strict=True)
-    shown = [{"word": word, "context_share": round(part, 3), "contexts": n} for word, part, n in rows]
     share = f"{float(done.context_share.mean()):.0%} from contexts on average"
-    line = f"{out}: {len(done.embeddings):,} words, {len(done.skipped)} skipped, {share}"
-    options.show(as_json, {"file": str(out), "words": shown, "skipped": done.skipped}, line)
+    typer.echo(f"{out}: {len(done.embeddings):,} words, {len(done.skipped)} skipped, {share}")
 
 
 def _readings_beside(corpus: Path) -> Cache:
@@ -127,41 +113,30 @@ def _readings_beside(corpus: Path) -> Cache:
 @app.command()
 def train(
     corpus: options.CorpusPath,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the new mimic model.")],
-    targets: Annotated[
-        Path | None,
-        typer.Option(
-            help="Embeddings of words of several subwords, made by `rarewords ota --preset paper`; "
-            "without them, only words of one subword are learned from."
-        ),
-    ] = None,
+    out: options.OutFolder,
+    targets: Annotated[Path | None, typer.Option(help=_TARGETS)] = None,
     model: options.Model = "default",
     preset: Annotated[str, typer.Option(help="The paper's `am` or `am+context`.")] = "am+context",
-    epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the training words (10).")] = None,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
-    seed: Annotated[int | None, options.advanced(min=0, help="Seed of all random choices (0).")] = None,
     device: options.Device = "auto",
-    as_json: options.Json = False,
 ) -> None:
     """Train an attentive mimicking model on a corpus.
 
     The model learns to predict the embedding of a word from its spelling and its contexts, from words with a
     count of at least 100. The embedding of a word of one subword is the model's own, that of a word of
-    several subwords comes from `--targets`. `--settings` and `--set` take the fields of MimicSettings; `form`
-    and `context` leave a part out if false. An interrupted training resumes with the same command.
+    several subwords comes from `--targets`. `--settings` and `--set` take the fields of MimicSettings, such as
+    `epochs`; `form` and `context` leave a part out if false. An interrupted training resumes with the same
+    command.
 
     Example:
 
         rarewords mimic train --corpus wiki.corpus --targets ota.safetensors --out mimic
     """
-    values = options.settings_values(settings, set_, MimicSettings, epochs=epochs, seed=seed)
-    chosen = settings_of(preset, **values)
+    chosen = settings_of(preset, **options.read_settings(MimicSettings, settings, set_))
     require_free(out)
-    opened, embeddings = (
-        rarewords.Corpus.open(corpus),
-        None if targets is None else rarewords.WordEmbeddings.load(targets),
-    )
+    opened = rarewords.Corpus.open(corpus)
+    embeddings = None if targets is None else rarewords.WordEmbeddings.load(targets)
     if embeddings is None:
         message("No --targets: learning from words of one subword only")
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
@@ -170,8 +145,7 @@ def train(
             lm, opened, embeddings, chosen, work=cache.path, after_epoch=lambda report, _: message(_line(report))
         )
         fitted.save_pretrained(out)
-    about = {"folder": str(out), "settings": asdict(chosen), "history": list(map(vars, fitted.history))}
-    options.show(as_json, about, f"{out}: trained, {_line(fitted.history[-1])}")
+    typer.echo(f"{out}: trained, {_line(fitted.history[-1])}")
 
 
 def _line(report: Any) -> str:
@@ -184,20 +158,13 @@ def ota(
     words: options.WordsFile,
     out: options.OutFile,
     model: options.Model = "default",
-    preset: Annotated[
-        str | None, typer.Option(help="`fast`, or `paper` with 4,000 steps.", show_default="fast")
-    ] = None,
-    method: Annotated[str, typer.Option(help="`ota`, or a baseline: `first`, `last`, `avg`.")] = "ota",
+    preset: Annotated[str, typer.Option(help="`fast`, or `paper` with 4,000 steps.")] = "fast",
     steps: Annotated[int | None, typer.Option(min=1, help="Number of steps (`fast` 100, `paper` 4000).")] = None,
-    keep_single: Annotated[
-        bool, typer.Option("--keep-single", help="Give words of one subword the model's own embedding.")
-    ] = False,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
     workers: options.Workers = None,
     engine: options.EngineName = "local",
     device: options.Device = "auto",
-    as_json: options.Json = False,
 ) -> None:
     """Compute one embedding for each word of several subwords, which acts in the model as its subwords do.
 
@@ -208,13 +175,7 @@ def ota(
 
         rarewords ota --words rare.txt --out rare.safetensors
     """
-    given = {"--preset": preset, "--steps": steps, "--settings": settings, "--set": set_}
-    idle = next((option for option, value in given.items() if value), None)
-    if method in BASELINES and idle is not None:
-        raise InputError(f"{idle} has no effect with --method {method}; leave it out", code="usage")
-    changes = options.settings_values(settings, set_, OtaSettings, steps=steps)
-    chosen = OtaSettings.preset(preset or "fast", **changes)
-
+    chosen = OtaSettings.preset(preset, **options.read_settings(OtaSettings, settings, set_, steps=steps))
     listed = read_words(words)
 
     import torch  # takes seconds; mistakes in the options need not wait for it
@@ -222,10 +183,6 @@ def ota(
     torch.set_float32_matmul_precision("high")  # TF32 on a GPU
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     with options.engine_or_none(engine, workers) as runner, workspace(out) as cache:
-        result = rarewords.one_token_approximation(
-            lm, listed, chosen, method=method, keep_single=keep_single, cache=cache, engine=runner
-        )
+        result = rarewords.one_token_approximation(lm, listed, chosen, cache=cache, engine=runner)
         options.save_embeddings(out, result.embeddings, result.skipped)
-    made, skipped = len(result.embeddings), result.skipped
-    about = {"out": str(out), "words": made, "skipped": skipped}
-    options.show(as_json, about, f"{out}: {made:,} embeddings, {len(skipped):,} words skipped")
+    typer.echo(f"{out}: {len(result.embeddings):,} embeddings, {len(result.skipped):,} words skipped")

@@ -10,16 +10,16 @@ from rarewords._internal.cache import require_free
 from rarewords.cli import options
 from rarewords.tokens import Placement
 
+_SENTENCE = "Sentences, for a masked LM with one blank each: `_`, `[MASK]` or `<mask>`."
+_EMBEDDINGS = "Word embeddings, as `ota` or `mimic infer` write them."
+_ALLOW_PREDICTION = "Let the model answer with the new words."
+_ID = "The field with a document's id in jsonl, csv, parquet."
+
 
 def ask(
-    patterns: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SENTENCE", help="Sentences, for a masked LM with one blank each: `_`, `[MASK]` or `<mask>`."
-        ),
-    ],
+    patterns: Annotated[list[str], typer.Argument(metavar="SENTENCE", help=_SENTENCE)],
     model: options.Model = "default",
-    top: Annotated[int, typer.Option(min=1, metavar="N", help="Show N answers.")] = 5,
+    top: Annotated[int, options.number(help="Show N answers.")] = 5,
     device: options.Device = "auto",
     as_json: options.Json = False,
 ) -> None:
@@ -34,25 +34,20 @@ def ask(
     from rarewords.teaching.ask import ask as asked  # loads torch
 
     answers = asked(rarewords.LanguageModel.from_pretrained(model, device=device), patterns, top)
-    found = [{"sentence": one, "answers": own} for one, own in zip(patterns, answers, strict=True)]
-    lines = []
+    found, lines = [], []
     for pattern, own in zip(patterns, answers, strict=True):
+        found.append({"sentence": pattern, "answers": own})
         cells = [[f"{one:.2f}" if isinstance(one, float) else one for one in each.values()] for each in own]
         lines.append(f"{pattern}  ->  {', '.join(map(' '.join, cells))}")
     options.show(as_json, found, *lines)
 
 
 def inject(
-    embeddings: Annotated[Path, typer.Option(help="Word embeddings, as `ota` or `mimic infer` write them.")],
+    embeddings: Annotated[Path, typer.Option(help=_EMBEDDINGS)],
     out: options.OutFolder,
     model: options.Model = "default",
-    placement: Annotated[
-        Placement, typer.Option(help="`replace` makes each word one token; `append` puts the token after its subwords.")
-    ] = "replace",
-    allow_prediction: Annotated[
-        bool, typer.Option("--allow-prediction", help="Let the model answer with the new words.")
-    ] = False,
-    as_json: options.Json = False,
+    placement: Annotated[Placement, typer.Option(help=options.PLACEMENT)] = "replace",
+    allow_prediction: Annotated[bool, typer.Option("--allow-prediction", help=_ALLOW_PREDICTION)] = False,
 ) -> None:
     """Add word embeddings to a model and save it as an ordinary Hugging Face folder.
 
@@ -71,9 +66,8 @@ def inject(
     )
     line = f"{out}: {len(done.ids):,} words"
     if done.skipped:
-        known = options.first_few(done.skipped)
-        line += f"; skipped {len(done.skipped):,} that the model has already: {known}"
-    options.show(as_json, {"folder": str(out), **vars(done)}, line)
+        line += f"; skipped {len(done.skipped):,} that the model has already: {options.first_few(done.skipped)}"
+    options.show(False, None, line)
 
 
 def words(folder: options.Taught, as_json: options.Json = False) -> None:
@@ -104,9 +98,7 @@ def forget(
 
         rarewords forget taught kumquat --out fewer
     """
-    from rarewords.injection.forget import forget as forget_words
-
-    left = forget_words(folder, words, out)
+    left = rarewords.forget(folder, words, out)
     typer.echo(f"{out}: {len(left):,} taught words left")
 
 
@@ -114,12 +106,7 @@ def affected(
     model: Annotated[str, typer.Option("--model", "-m", help="A folder made by `rarewords teach`.")],
     texts: options.Texts = None,
     field: options.Field = "text",
-    id_field: Annotated[
-        str | None,
-        typer.Option(
-            "--id", metavar="FIELD", help="The field with a document's id in jsonl, csv, parquet.", show_default=False
-        ),
-    ] = None,
+    id_field: Annotated[str | None, typer.Option("--id", metavar="FIELD", help=_ID)] = None,
     as_json: options.Json = False,
 ) -> None:
     """List the documents that mention an added word, to embed them again; each line of a text is a document.
@@ -128,10 +115,9 @@ def affected(
 
         rarewords affected documents.jsonl --model taught --id id
     """
-    from rarewords.injection.forget import affected as affected_texts
     from rarewords.injection.forget import documents
 
-    found = affected_texts(model, documents(options.paths(texts) or [], field, id_field))
+    found = rarewords.affected(model, documents(options.paths(texts), field, id_field))
     if as_json:
         options.show(True, [{**one._asdict(), "words": words} for one, words in found])
         return

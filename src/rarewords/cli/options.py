@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
@@ -17,51 +17,44 @@ from rarewords._internal.files import read_text, require_new_file
 from rarewords._internal.schema import checked_settings
 from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
+from rarewords.tokens import Placement as PlacementName
 
-T = TypeVar("T")
-ADVANCED = "Advanced"
-advanced = partial(typer.Option, rich_help_panel=ADVANCED)
+advanced = partial(typer.Option, rich_help_panel="Advanced")
+number = partial(typer.Option, min=1, metavar="N")
+new_file = partial(typer.Option, "--out", "-o", callback=require_new_file)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_TEXTS = "Files (txt, md, jsonl, csv, tsv, parquet; plain, gz, bz2, zst), folders, patterns, a corpus, or `-` for standard input."  # noqa: E501
+PLACEMENT = "`replace` makes each word one token; `append` puts the token after its subwords."
+_LEARNER = "A folder made by `mimic fit` or `mimic train`, or `am` for the attentive mimicking model that ships."
 
-Texts = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="TEXT",
-        help="Files (txt, md, jsonl, csv, tsv, parquet; plain, gz, bz2, zst), folders, patterns, a corpus, "
-        "or `-` for standard input.",
-    ),
-]
+Texts = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help=_TEXTS)]
 Model = Annotated[str, typer.Option("--model", "-m", help="`default` (the bundled masked LM), a folder or a hub name.")]
 Taught = Annotated[Path, typer.Argument(help="A folder made by `rarewords teach` or `inject`.")]
 CorpusPath = Annotated[Path, typer.Option(help="A corpus made by `rarewords corpus build`.")]
 WordsFile = Annotated[Path, typer.Option("--words", "-w", help="A file with one word per line.")]
-OutFolder = Annotated[Path, typer.Option("--out", "-o", help="A new or empty folder for the new model.")]
-OutFile = Annotated[Path, typer.Option("--out", "-o", help="The file to write.", callback=require_new_file)]
+OutFolder = Annotated[Path, typer.Option("--out", "-o", help="A new or empty folder.")]
+OutFile = Annotated[Path, new_file(help="The file to write.")]
+MinCount = Annotated[int | None, number(help="Without a list: words that occur at least N times (4).")]
+Placement = Annotated[PlacementName | None, typer.Option(help=PLACEMENT)]
+Learner = Annotated[str | None, advanced(metavar="FOLDER", help=_LEARNER)]
 Device = Annotated[str, advanced(help="`auto`, `cuda`, `cuda:N`, `mps` or `cpu`.")]
 Field = Annotated[str, advanced(help="The field that holds the text in jsonl, csv, tsv and parquet.")]
 SettingsFile = Annotated[Path | None, advanced("--settings", metavar="FILE", help="A TOML file with settings.")]
 Set = Annotated[list[str] | None, advanced("--set", metavar="KEY=VALUE", help="One setting; may be repeated.")]
-Workers = Annotated[int | None, advanced(min=1, help="Processes; by default one per core.")]
+Workers = Annotated[int | None, advanced(min=1, help="Processes; by default as many as are worth it.")]
 EngineName = Annotated[str, advanced(metavar="ENGINE", help="`local` processes or `ray`, at RAY_ADDRESS.")]
-Seed = Annotated[int, advanced(min=0, help="Seed of all random choices.")]
 Json = Annotated[bool, advanced("--json", help="Print the result as JSON on stdout.")]
 
 
-def paths(texts: list[str] | None) -> list[str | Path] | None:
+def paths(texts: list[str] | None) -> list[str | Path]:
     """The texts of a command line, which are always paths; ``-`` is standard input."""
-    return [text if text == "-" else Path(text) for text in texts] if texts else None
+    return [text if text == "-" else Path(text) for text in texts or ()]
 
 
-def read_settings(path: Path | None, given: list[str] | None, cls: type[T], **changes: Any) -> T:
-    """A settings dataclass from a TOML file, ``--set`` and options; an option that is None was not given."""
-    return cls(**settings_values(path, given, cls, **changes))
+def read_settings(cls: type, path: Path | None, given: list[str] | None, **options: Any) -> dict[str, Any]:
+    """The fields of a settings class that a TOML file, ``--set`` and options set; the later wins.
 
-
-def settings_values(path: Path | None, given: list[str] | None, cls: type, **changes: Any) -> dict[str, Any]:
-    """The fields that a TOML file, ``--set`` and options set; the later wins.
-
-    >>> settings_values(None, ["top=20", "rule=any"], TeachSettings)  # doctest: +SKIP
-    {'top': 20, 'rule': 'any'}
+    :param options: None for an option that was not given.
     """
     found = {} if path is None else checked_settings(cls, _toml(read_text(path), str(path)), path)
     for one in given or ():
@@ -73,7 +66,7 @@ def settings_values(path: Path | None, given: list[str] | None, cls: type, **cha
         except InputError:
             parsed = {name: value}  # a text without quotes
         found |= checked_settings(cls, parsed, f"--set {one}")
-    return found | {name: value for name, value in changes.items() if value is not None}
+    return found | {name: value for name, value in options.items() if value is not None}
 
 
 def _toml(text: str, source: str) -> dict[str, Any]:

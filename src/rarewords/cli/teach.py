@@ -2,84 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import rarewords  # its names load torch when they are used, which takes seconds
 from rarewords._internal.cache import require_free, workspace
-from rarewords._internal.files import require_new_file, write_lines
+from rarewords._internal.files import write_lines
 from rarewords.cli import options
-from rarewords.cli.options import ADVANCED
 from rarewords.embeddings import read_words
 from rarewords.teaching.settings import TeachSettings
-from rarewords.tokens import Placement
 
 if TYPE_CHECKING:
-    from rarewords.teaching.dry_run import DryRun
     from rarewords.teaching.report import TeachResult
     from rarewords.teaching.words import MissingWord
 
 _SHOWN = 10
+_GLOSSARY = "Terms and definitions: CSV, TSV, JSON lines or Markdown."
+_WORDS = "A file with one word per line; by default the terms of the glossary, or the words of the text that would gain most."  # noqa: E501
+_READER = "The masked LM that reads your sentences if the model is an encoder or a causal LM."
+_DRY_RUN = "Show which words would be added and how long it would take."
 
 
 def teach(
     texts: options.Texts = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A new or empty folder for the new model.")] = None,
-    glossary: Annotated[
-        Path | None, typer.Option("--glossary", "-g", help="Terms and definitions: CSV, TSV, JSON lines or Markdown.")
-    ] = None,
-    words: Annotated[
-        Path | None,
-        typer.Option(
-            "--words",
-            "-w",
-            help="A file with one word per line; by default the terms of the glossary, "
-            "or the words of the text that would gain most.",
-        ),
-    ] = None,
+    glossary: Annotated[Path | None, typer.Option("--glossary", "-g", help=_GLOSSARY)] = None,
+    words: Annotated[Path | None, typer.Option("--words", "-w", help=_WORDS)] = None,
     model: options.Model = "default",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show which words would be added and how long it would take.")
-    ] = False,
-    top: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Without a list: at most N words (1000).", show_default=False)
-    ] = None,
-    min_count: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Without a list: words that occur at least N times (4).", show_default=False
-        ),
-    ] = None,
-    placement: Annotated[
-        Placement | None,
-        typer.Option(
-            help="`replace` makes each word one token; `append` puts the token after its subwords.",
-            show_default=False,
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
-    reader_model: Annotated[
-        str,
-        typer.Option(
-            metavar="MODEL",
-            help="The masked LM that reads your sentences if the model is an encoder or a causal LM.",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = "default",
-    learner: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="A folder made by `rarewords mimic fit` or `mimic train`, "
-            "or `am` for the attentive mimicking model that ships.",
-            show_default=False,
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help=_DRY_RUN)] = False,
+    top: Annotated[int | None, options.number(help="Without a list: at most N words (1000).")] = None,
+    min_count: options.MinCount = None,
+    placement: options.Placement = None,
+    reader_model: Annotated[str, options.advanced(metavar="MODEL", help=_READER)] = "default",
+    learner: options.Learner = None,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
     field: options.Field = "text",
@@ -98,30 +56,32 @@ def teach(
 
         rarewords teach notes/*.txt --out taught
     """
+    from rarewords.teaching.dry_run import dry_run as estimate  # loads torch
     from rarewords.teaching.prepare import Request
+    from rarewords.teaching.teach import run
 
     if out is None and not dry_run:
         raise typer.BadParameter("name the new model's folder with --out", param_hint="--out")
-    chosen = options.read_settings(settings, set_, TeachSettings, top=top, min_count=min_count, placement=placement)
+    given = {"top": top, "min_count": min_count, "placement": placement}
     request = Request(
         model=model,
-        texts=options.paths(texts),
+        texts=options.paths(texts) or None,
         glossary=glossary,
         words=None if words is None else read_words(words),
         learner=learner,
         reader_model=reader_model,
-        settings=chosen,
+        settings=TeachSettings(**options.read_settings(TeachSettings, settings, set_, **given)),
         device=device,
         field=field,
         workers=workers,
     )
     if out is None or dry_run:
-        from rarewords.teaching.dry_run import dry_run as estimate
-
-        _print_estimate(estimate(**vars(request)), as_json)
+        found = estimate(**vars(request))
+        chosen = [one.word for one in found.words if not one.skipped]
+        title = f"Would teach {found.model} {len(chosen):,} words: {options.first_few(chosen)}"
+        skipped = _skipped_lines({one.word: one.skipped for one in found.words})
+        options.show(as_json, found.as_json(), title, *skipped, *found.lines())
         return
-    from rarewords.teaching.teach import run
-
     require_free(out)
     with workspace(out) as cache:
         result = run(request, cache)
@@ -130,16 +90,6 @@ def teach(
         options.show(True, {"folder": str(out), **result.as_json()})
     else:
         _print_result(result, out)
-
-
-def _print_estimate(found: DryRun, as_json: bool) -> None:
-    if as_json:
-        options.show(True, found.as_json())
-        return
-    chosen = [one.word for one in found.words if not one.skipped]
-    typer.echo(f"Would teach {found.model} {len(chosen):,} words: {options.first_few(chosen)}")
-    _print_skipped({one.word: one.skipped for one in found.words if one.skipped})
-    typer.echo("\n".join(found.lines()))
 
 
 def _print_result(result: TeachResult, out: Path) -> None:
@@ -157,38 +107,27 @@ def _print_result(result: TeachResult, out: Path) -> None:
         table.add_row(*map(options.printable, cells))
     Console(markup=False, emoji=False).print(*tables.values())  # a word may look like either
     number = len(result.taught)
-    typer.echo(f"{out}: {result.base} with {number:,} more {'word' if number == 1 else 'words'}")
-    typer.echo("Verdicts: " + ", ".join(f"{count:,} {name}" for name, count in result.verdicts.items()))
+    lines = [
+        f"{out}: {result.base} with {number:,} more {'word' if number == 1 else 'words'}",
+        "Verdicts: " + ", ".join(f"{count:,} {name}" for name, count in result.verdicts.items()),
+    ]
     if result.learner != "default":
-        typer.echo(f"Learner: {result.learner}")
+        lines.append(f"Learner: {result.learner}")
     if result.held_out is not None:
         before, after = result.held_out
-        typer.echo(f"Held-out sentences: {before:.3f} with subwords, {after:.3f} with embeddings")
-        typer.echo(f"  ({result.measure})")
-    if not result.settings.keep_all:
-        _print_skipped({one.word: one.check.reason for one in result.worse if one.check})
-    _print_skipped(result.skipped)
-
-
-def _print_skipped(skipped: Mapping[str, str]) -> None:
-    from rarewords.teaching.clutter import summary
-
-    for line in summary(skipped):
-        typer.echo(f"Skipped: {line}")
+        lines.append(f"Held-out sentences: {before:.3f} with subwords, {after:.3f} with embeddings")
+        lines.append(f"  ({result.measure})")
+    worse = {} if result.settings.keep_all else {one.word: one.check.reason for one in result.worse if one.check}
+    options.show(False, None, *lines, *_skipped_lines(worse), *_skipped_lines(result.skipped))
 
 
 def scan(
     texts: options.Texts = None,
     model: options.Model = "default",
-    top: Annotated[int, typer.Option(min=1, metavar="N", help="Show N words.")] = 20,
-    min_count: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Words that occur at least N times (4).", show_default=False)
-    ] = None,
+    top: Annotated[int, options.number(help="Show N words.")] = 20,
+    min_count: options.MinCount = None,
     phrases: Annotated[bool, typer.Option("--phrases", help="Find fixed phrases too: shortness of breath.")] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Write a words file for `teach --words`.", callback=require_new_file),
-    ] = None,
+    out: Annotated[Path | None, options.new_file(help="Write a words file for `teach --words`.")] = None,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
     field: options.Field = "text",
@@ -204,39 +143,33 @@ def scan(
 
         rarewords scan reports/*.txt --top 50 --out words.txt
     """
-    chosen = options.read_settings(settings, set_, TeachSettings, top=top, min_count=min_count)
-    found = rarewords.scan(
-        options.paths(texts) or [], model, phrases=phrases, settings=chosen, device=device, field=field, workers=workers
-    )
+    chosen = TeachSettings(**options.read_settings(TeachSettings, settings, set_, top=top, min_count=min_count))
+    given = options.paths(texts)
+    found = rarewords.scan(given, model, phrases=phrases, settings=chosen, device=device, field=field, workers=workers)
     kept = [one for one in found.words if not one.skipped]
     if out is not None:
-        lines = [f"{one.word}\t{one.count}\n" for one in kept]
-        write_lines(out, [*lines, *(f"{phrase}\t{count}\n" for phrase, count in found.phrases.items())])
+        counts = [*((one.word, one.count) for one in kept), *found.phrases.items()]
+        write_lines(out, [f"{word}\t{count}\n" for word, count in counts])
     share = 100 * found.split_occurrences / found.occurrences
-    about = f"{found.model} splits {found.split:,} of {found.distinct:,} distinct words, {share:.1f} % of the text"
-    lines = [about, *_rows(kept), *_skipped_lines(found.words)]
+    lines = [f"{found.model} splits {found.split:,} of {found.distinct:,} distinct words, {share:.1f} % of the text"]
+    lines += [*_table(kept), *_skipped_lines({one.word: one.skipped for one in found.words})]
     if phrases:
         names = ", ".join(f"{phrase} ({count:,})" for phrase, count in found.phrases.items())
         lines.append(f"Fixed phrases: {names or 'none'}")
     options.show(as_json, asdict(found), *lines)
 
 
-def _rows(words: Iterable[MissingWord]) -> list[str]:
-    rows = [("word", "count", "mismatch", "answers now", "subwords")]
+def _table(words: list[MissingWord]) -> list[str]:
+    rows = [("word", "count", "mismatch", "answers now", "subwords")] if words else []
     for one in words:
-        mismatch = "" if one.mismatch is None else f"{one.mismatch:.2f}"
-        rows.append((one.word, f"{one.count:,}", mismatch, ", ".join(one.answers), " ".join(one.subwords)))
-    if len(rows) == 1:
-        return []
+        mismatch = "" if one.mismatch is None else f"{one.mismatch:8.2f}"
+        rows.append((one.word, f"{one.count:5,}", mismatch, ", ".join(one.answers), " ".join(one.subwords)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    aligned = (str.ljust, str.rjust, str.rjust, str.ljust, str.ljust)
-    return [
-        "  ".join(align(cell, width) for align, cell, width in zip(aligned, row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
-def _skipped_lines(words: Iterable[Any]) -> list[str]:
-    from rarewords.teaching.clutter import summary
+def _skipped_lines(reasons: dict[str, str]) -> list[str]:
+    """One line for each reason why words are skipped; words without a reason are not."""
+    from rarewords.teaching.clutter import summary  # loads Arrow
 
-    return [f"Skipped: {line}" for line in summary({one.word: one.skipped for one in words if one.skipped})]
+    return [f"Skipped: {line}" for line in summary({word: why for word, why in reasons.items() if why})]

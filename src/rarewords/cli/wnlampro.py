@@ -4,34 +4,31 @@ What loads torch or SciPy is imported inside the commands: it would delay ``--he
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 import rarewords  # its names are loaded when they are used
 from rarewords._internal.cache import workspace
-from rarewords._internal.files import open_text
 from rarewords.cli import options
 from rarewords.embeddings import read_words
-from rarewords.errors import InputError
 from rarewords.models import load_tokenizer, shown_name
 from rarewords.ota.settings import BASELINES
-from rarewords.tokens import Placement, Tokens
+from rarewords.tokens import Tokens
 
 _HELP = "Measure what a model understands of words, by how often they occur."
+_EMBEDDINGS = "Replace keywords with embeddings: a file, or the first, last or mean embedding of their subwords. By default keywords stay as they are."  # noqa: E501
 app = typer.Typer(no_args_is_help=True, help=_HELP)
 
 
 @app.command()
 def build(
-    counts: Annotated[Path, typer.Option(help="A corpus, or a file of `word<TAB>count` lines.")],
+    counts: options.CorpusPath,
     out: options.OutFile,
     model: options.Model = "default",
     wordnet: Annotated[Path | None, typer.Option(help="The folder of WordNet 3.0's files.")] = None,
-    corruptions: Annotated[int, options.advanced(min=0, help="The number of misspelled words.")] = 2880,
-    seed: Annotated[int, options.advanced(min=0, help="Seed of all random choices.")] = 0,
 ) -> None:
-    """Build the data set from WordNet 3.0, word counts and a model's vocabulary.
+    """Build the data set from WordNet 3.0, the counts of a corpus and a model's vocabulary.
 
     Example:
 
@@ -40,7 +37,8 @@ def build(
     from rarewords.wnlampro.tables import sizes_table
 
     known = Tokens(load_tokenizer(model)).whole_words
-    dataset = rarewords.wnlampro.build(_read_counts(counts), known, wordnet=wordnet, seed=seed, corruptions=corruptions)
+    words, numbers = rarewords.Corpus.open(counts).counts()
+    dataset = rarewords.wnlampro.build(dict(zip(words, numbers.tolist(), strict=True)), known, wordnet=wordnet)
     dataset.save(out)
     typer.echo(sizes_table(dataset), nl=False)
 
@@ -49,19 +47,10 @@ def build(
 def evaluate(
     out: options.OutFile,
     model: options.Model = "default",
-    embeddings: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|first|last|avg",
-            help="Replace keywords with embeddings: a file, or the first, last or mean embedding of their "
-            "subwords. By default keywords stay as they are.",
-        ),
-    ] = None,
-    placement: Annotated[Placement | None, typer.Option(help="Show the embedding alone, or after the keyword.")] = None,
-    subset: Annotated[
-        str | None, typer.Option("--subset", metavar="SET", help="`dev`, `test` or `all`.", show_default="all")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Ask at most N entries, evenly spread.")] = None,
+    embeddings: Annotated[str | None, typer.Option(metavar="FILE|first|last|avg", help=_EMBEDDINGS)] = None,
+    placement: options.Placement = None,
+    subset: Annotated[Literal["dev", "test", "all"] | None, typer.Option(help="The default is `all`.")] = None,
+    limit: Annotated[int | None, options.number(help="Ask at most N entries, evenly spread.")] = None,
     data: Annotated[str, typer.Option(help="A data set file; `default` is the one that ships.")] = "default",
     answers: Annotated[bool, typer.Option("--answers", help="Keep answers, for `wnlampro compare --words`.")] = False,
     settings: options.SettingsFile = None,
@@ -81,12 +70,13 @@ def evaluate(
     """
     from rarewords.wnlampro.tables import result_table
 
+    kind, given, label = rarewords.wnlampro.EvalSettings, None, None
     method = embeddings if embeddings in (None, *BASELINES) else "embeddings"
-    chosen = options.read_settings(
-        settings, set_, rarewords.wnlampro.EvalSettings, method=method, subset=subset, limit=limit, placement=placement
-    )
-    given = rarewords.WordEmbeddings.load(embeddings) if method == "embeddings" and embeddings else None
-    label = f"{shown_name(model)} {Path(embeddings).stem}" if embeddings else None
+    changes = {"method": method, "subset": subset, "limit": limit, "placement": placement}
+    chosen = kind(**options.read_settings(kind, settings, set_, **changes))
+    if embeddings is not None:
+        given = rarewords.WordEmbeddings.load(embeddings) if method == "embeddings" else None
+        label = f"{shown_name(model)} {Path(embeddings).stem}"
     dataset = rarewords.wnlampro.load(data)
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     with workspace(out) as cache, options.engine_or_none(engine, workers) as runner:
@@ -101,9 +91,7 @@ def evaluate(
 @app.command()
 def compare(
     results: Annotated[list[Path], typer.Argument(help="Files written by `rarewords wnlampro eval`.")],
-    words: Annotated[
-        Path | None, typer.Option("--words", "-w", help="Also show the answers for the words of a file.")
-    ] = None,
+    words: Annotated[Path | None, typer.Option("--words", "-w", help="Show the answers for these words, too.")] = None,
     as_json: options.Json = False,
 ) -> None:
     """Print the paper's main table for any number of results.
@@ -124,19 +112,3 @@ def compare(
     if words is not None:
         tables.append(answers_table(loaded, set(read_words(words))))
     options.show(as_json, comparison.as_json(), "\n".join(tables).rstrip("\n"))
-
-
-def _read_counts(path: Path) -> dict[str, int]:
-    """Every word of a corpus with its count, from a corpus or from ``word<TAB>count`` lines."""
-    if path.is_dir():
-        words, numbers = rarewords.Corpus.open(path).counts()
-        return dict(zip(words, numbers.tolist(), strict=True))
-    counts: dict[str, int] = {}
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
-            word, _, count = line.rstrip("\n").partition("\t")
-            if not word or not (count.isascii() and count.isdigit()):
-                problem = f"{path}, line {number}: expected a word, a tab and a count, not {line!r}"
-                raise InputError(problem, code="usage")
-            counts[word] = counts.get(word, 0) + int(count)
-    return counts

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from rarewords._internal.cache import Cache, key_of
-from rarewords._internal.engine import Engine, LocalEngine
+from rarewords._internal.engine import Engine
 from rarewords._internal.progress import progress
 from rarewords.corpus.corpus import Corpus
 from rarewords.learner.arithmetic import reading_type
@@ -120,7 +120,7 @@ def read_corpus(
     chunks = [list(words[at : at + size]) for at in range(0, max(1, len(words)), size)]
     task, parts = partial(_read_chunk, lm, corpus, how, cache), dict[int, dict[str, np.ndarray]]()
     with progress("Reading", len(words), "words") as bar:
-        for number, part in (engine or LocalEngine(1)).map(task, chunks):
+        for number, part in (engine or Engine()).map(task, chunks):
             parts[number] = part
             bar.advance(len(chunks[number]))
     readings, counts = (

@@ -157,7 +157,7 @@ def _one_epoch(
 ) -> tuple[float, float, float]:
     """The mean loss, the mean share of contexts where the gate decides, and the seconds taken."""
     started, sums = time.perf_counter(), torch.zeros(3)
-    for step, (batch, targets) in enumerate(plan.batches(), 1):
+    for step, (batch, targets) in enumerate(plan.batches(), 1):  # noqa: B007 - used below
         mimicked = model(batch)
         loss = torch.nn.functional.mse_loss(mimicked.embeddings, targets)
         optimizer.zero_grad(set_to_none=loss.is_cuda)
@@ -167,8 +167,6 @@ def _one_epoch(
             both = batch.has_form & (batch.counts > 0)  # where the gate decides
             sums = sums.to(loss.device) + torch.stack([loss, (mimicked.context_share * both).sum(), both.sum()])
         bar.advance(len(targets))
-        if step % 50 == 0:
-            bar.note(f"loss {float(sums[0]) / step:.5f}")
     loss, share, both_of = sums.tolist()
     mean_share = share / both_of if both_of else float(model.settings.context)
     return loss / step, mean_share, time.perf_counter() - started

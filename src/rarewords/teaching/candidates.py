@@ -48,7 +48,7 @@ def learn_and_check(
     reports: list[WordReport] = []
     rows: dict[str, np.ndarray] = {}
     costs = [(learner.passes - 1) * len(one.contexts) + one.passes for one in holdouts]
-    with progress("Learning and checking", len(holdouts), "words", cost=sum(costs)) as bar:
+    with progress("Learning and checking", sum(costs), "sentences") as bar:
         size = WORDS_PER_PART if check.lm.device.type == "cpu" else _WORDS_PER_PART_ON_GPU
         for start in range(0, len(holdouts), size):
             part = holdouts[start : start + size]
@@ -58,7 +58,7 @@ def learn_and_check(
             checked = cache.json("checked", key_of(key, check.key), partial(_check, check, candidates))
             reports += parse(list[WordReport], checked, cache.path, "remove it")
             rows |= {one.word: one.embedding for one in candidates}
-            bar.advance(len(part), cost=sum(costs[start : start + size]))
+            bar.advance(sum(costs[start : start + size]))
     matrix = np.stack(list(rows.values())) if rows else np.zeros((0, check.lm.dim), np.float32)
     return reports, WordEmbeddings(rows, matrix)
 

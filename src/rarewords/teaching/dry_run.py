@@ -55,7 +55,7 @@ def dry_run(**given: Any) -> DryRun:
         learn_and_check(prepared.learner, prepared.check, timed[:1], warming_up)  # the first is slower
         with cache.timed("learning"):
             learn_and_check(prepared.learner, prepared.check, timed, work, prepared.readings)
-    took = {title: cost.seconds for title, cost in cache.costs.items()}
+    took = cache.seconds
     share = sum(one.passes for one in holdouts) / max(1, sum(one.passes for one in timed))
     seconds = {
         "loading": took["loading"],

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from rarewords._internal.cache import Cache, key_of
-from rarewords._internal.engine import Engine, LocalEngine
+from rarewords._internal.engine import Engine
 from rarewords._internal.progress import progress
 from rarewords._internal.schema import bounded, check_bounds
 from rarewords.embeddings import WordEmbeddings
@@ -183,7 +183,7 @@ def _predict(
     answer = partial(_answer_shard, lm, depth, cache)
     ids = np.zeros((len(asked), depth), np.int32)
     with progress("Filling blanks", total=len(asked), unit="queries") as bar:
-        for number, found in (engine or LocalEngine(1)).map(answer, shards):
+        for number, found in (engine or Engine()).map(answer, shards):
             start = number * QUERIES_PER_SHARD
             ids[start : start + len(found)] = found
             bar.advance(len(found))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.paper.part import about_seeds, cell_text, change
-from rarewords._internal.schema import parse, to_json
+from experiments.paper.part import about_seeds, cell_text, change, to_json
+from rarewords._internal.schema import parse
 from rarewords.wnlampro.comparison import Comparison, compare
 from rarewords.wnlampro.result import ProbeResult
 

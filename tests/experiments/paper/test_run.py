@@ -11,13 +11,13 @@ import pytest
 
 from experiments.paper import published
 from experiments.paper.experiment import Experiment
+from experiments.paper.part import to_json
 from experiments.paper.parts.examples import ExamplesPart
 from experiments.paper.run import PARTS, check_parts, reproduce
 from experiments.paper.settings import CONFIGURATIONS, sample_dataset
 from experiments.paper.stages import Stages
 from rarewords import LanguageModel, WordEmbeddings, wnlampro
 from rarewords._internal.engine import engine_for
-from rarewords._internal.schema import to_json
 from rarewords.wnlampro.dataset import BANDS, RELATIONS
 from rarewords.wnlampro.result import ProbeResult
 from tests.architectures import small_model
