@@ -1,5 +1,7 @@
 """The stages of the reproduction: folders of the cache, each with a note of what it took."""
 
+import re
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -7,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rarewords._internal.cache import Cache
-from rarewords._internal.files import read_json, write_json
+from filelock import FileLock
+
+from rarewords._internal.cache import Cache, key_of
+from rarewords._internal.files import read_json, whole_folder, write_json
 from rarewords._internal.progress import duration, message
 
 _NOTE = "stage.json"
@@ -49,7 +53,11 @@ class Stages(Cache):
         self._inside = before + passed
 
     def folder(self, title: str, recipe: Mapping[str, Any], make: Callable[[Path, Path], None]) -> Path:
-        """A folder as the cache makes or finds it, with a note of what it took to make it."""
+        """A folder made by a stage or found from an earlier run, with a note of what it took to make it.
+
+        :param recipe: everything the stage depends on, as JSON can hold it.
+        :param make: gets the new folder, and a folder for unfinished work that outlives a kill.
+        """
 
         def noted(target: Path, work: Path) -> None:
             name = work.name.removeprefix(".").removesuffix(".work")
@@ -58,7 +66,7 @@ class Stages(Cache):
             seconds = self.spent[name].seconds
             write_json(target / _NOTE, {"title": title, "recipe": dict(recipe), "seconds": seconds})
 
-        found = super().folder(title, recipe, noted)
+        found = self._made(title, recipe, noted)
         note = found / _NOTE
         if found.name not in self.spent:
             earlier = note.stat().st_mtime < self._began
@@ -67,3 +75,20 @@ class Stages(Cache):
         elif not self.spent[found.name].reused:
             message(f"{title}: {duration(self.spent[found.name].seconds)}")
         return found
+
+    def _made(self, title: str, recipe: Mapping[str, Any], make: Callable[[Path, Path], None]) -> Path:
+        """A folder made by a stage; of several processes that need it at the same time one makes it."""
+        slug = re.sub(r"[^a-z0-9+]+", "-", title.lower().replace("−", "minus ")).strip("-")
+        target = self.path / f"{slug}-{key_of(dict(recipe))}"
+        if target.is_dir():
+            return target
+        self.path.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.path / f".{target.name}.lock"):
+            if not target.is_dir():
+                work = self.path / f".{target.name}.work"
+                message(f"{title}: {'resuming' if work.is_dir() else 'starting'}")
+                with whole_folder(target) as temporary:
+                    make(temporary, work)
+                shutil.rmtree(work, ignore_errors=True)
+                message(f"{title}: done")
+        return target

@@ -59,26 +59,6 @@ def test_arrays_come_back_as_they_were_and_damaged_ones_are_made_again(tmp_path)
     assert (cache.arrays("readings", "k", lambda: wanted)["rows"] == wanted["rows"]).all()
 
 
-def test_a_stage_that_fails_leaves_nothing_but_its_unfinished_work(tmp_path):
-    cache = Cache(tmp_path)
-
-    def fail(target, work):
-        work.mkdir()
-        (work / "half").write_text("done so far")
-        (target / "result").write_text("never seen")
-        raise RuntimeError
-
-    def finish(target, work):
-        (target / "result").write_text((work / "half").read_text())
-
-    with pytest.raises(RuntimeError):
-        cache.folder("Training", {"seed": 0}, fail)
-    assert not list(tmp_path.glob("training-*"))
-    folder = cache.folder("Training", {"seed": 0}, finish)
-    assert (folder / "result").read_text() == "done so far"
-    assert cache.folder("Training", {"seed": 1}, lambda target, _: (target / "x").touch()) != folder
-
-
 def test_the_work_folder_goes_when_all_is_done_and_stays_when_there_is_something_to_keep(tmp_path):
     out = tmp_path / "taught"
     with workspace(out) as cache:

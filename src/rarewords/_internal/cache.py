@@ -7,8 +7,6 @@ piece appears whole or not at all, and only one process works in a folder at a t
 
 import hashlib
 import json
-import re
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -22,16 +20,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
-from rarewords._internal.files import (
-    parent_of,
-    read_json,
-    remove_held,
-    require_folder,
-    whole_file,
-    whole_folder,
-    write_json,
-    writing,
-)
+from rarewords._internal import files
 from rarewords._internal.progress import message
 from rarewords.errors import InputError
 
@@ -75,8 +64,8 @@ class Cache:
         """A JSON value: read if an earlier run made it, otherwise made now and kept."""
         path = self.path / f"{stage}-{key}.json"
         if not path.exists():
-            write_json(path, make())
-        return read_json(path)
+            files.write_json(path, make())
+        return files.read_json(path)
 
     def arrays(self, stage: str, key: str, make: Callable[[], Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
         """Named arrays: read if an earlier run made them, otherwise made now and kept."""
@@ -85,30 +74,9 @@ class Cache:
             found: dict[str, np.ndarray] = load_file(path)
             return found
         made = {name: np.ascontiguousarray(array) for name, array in make().items()}
-        with whole_file(path) as temporary:
+        with files.whole_file(path) as temporary:
             temporary.write_bytes(save(made))
         return made
-
-    def folder(self, title: str, recipe: Mapping[str, Any], make: Callable[[Path, Path], None]) -> Path:
-        """A folder made by a stage; of several processes that need it at the same time one makes it.
-
-        :param recipe: everything the stage depends on, as JSON can hold it.
-        :param make: gets the new folder, and a folder for unfinished work that outlives a kill.
-        """
-        slug = re.sub(r"[^a-z0-9+]+", "-", title.lower()).strip("-")
-        target = self.path / f"{slug}-{key_of(dict(recipe))}"
-        if target.is_dir():
-            return target
-        self.path.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.path / f".{target.name}.lock"):
-            if not target.is_dir():
-                work = self.path / f".{target.name}.work"
-                message(f"{title}: {'resuming' if work.is_dir() else 'starting'}")
-                with whole_folder(target) as temporary:
-                    make(temporary, work)
-                shutil.rmtree(work, ignore_errors=True)
-                message(f"{title}: done")
-        return target
 
 
 @contextmanager
@@ -133,7 +101,7 @@ def workspace(out: Path) -> Iterator[Cache]:
             if kept and _holds(folder, kept):
                 message(f"Finished work is kept in {folder}; the same command resumes from there")
             else:
-                remove_held(folder, lock)
+                files.remove_held(folder, lock)
 
 
 @contextmanager
@@ -150,8 +118,8 @@ def open_cache(folder: str | Path | None) -> Iterator[Cache]:
 @contextmanager
 def _locked(folder: Path, wanted: Path) -> Iterator[BaseFileLock]:
     """Keep other processes out of a work folder, for the sake of what it is needed for."""
-    with parent_of(folder):
-        with writing(wanted):
+    with files.parent_of(folder):
+        with files.writing(wanted):
             folder.mkdir(exist_ok=True)
         try:
             with FileLock(folder / _LOCK, timeout=0) as lock:
@@ -163,13 +131,13 @@ def _locked(folder: Path, wanted: Path) -> Iterator[BaseFileLock]:
 
 def require_free(out: Path) -> None:
     """Refuse an output folder that is not free, before any work is done."""
-    require_folder(out, empty=False)
+    files.require_folder(out, empty=False)
     work = _work_folder(out)
     if out.is_dir() and any(out.iterdir()) and work.is_dir():
         # A run killed after its last step leaves a work folder that nobody needs. A running one needs it.
         with suppress(Timeout), FileLock(work / _LOCK, timeout=0) as lock:
-            remove_held(work, lock)
-    require_folder(out, empty=True)
+            files.remove_held(work, lock)
+    files.require_folder(out, empty=True)
 
 
 def _holds(folder: Path, pattern: str) -> bool:

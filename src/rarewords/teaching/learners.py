@@ -7,7 +7,9 @@ model knows, and kept in the user's cache.
 from dataclasses import asdict
 from pathlib import Path
 
-from rarewords._internal.cache import Cache
+from filelock import FileLock
+
+from rarewords._internal.cache import key_of, workspace
 from rarewords._internal.progress import message
 from rarewords.corpus.corpus import Corpus
 from rarewords.learner.evidence import Learner
@@ -78,24 +80,24 @@ def _default_learner(lm: LanguageModel, corpus: Corpus | None) -> tuple[WordLear
         name = f"no fitted matrix: the text has {usable:,} words to fit one on, {_FEWEST_WORDS} are needed"
         message(f"{_TITLE}: {name}")
         return WordLearner(lm, _SETTINGS), name
-
-    def make(folder: Path, work: Path) -> None:
-        fitted = WordLearner.fit(
-            lm,
-            corpus,
-            _SETTINGS,
-            words=FITTED_WORDS,
-            contexts=FITTED_CONTEXTS,
-            min_count=FITTED_CONTEXTS,
-            leave_out=test_words,
-            cache=Cache(work),
-        )
-        fitted.save_pretrained(folder / "learner")
-
-    bounds = [FITTED_WORDS, FITTED_CONTEXTS]
-    recipe = {"model": lm.fingerprint, "text": corpus.key, "bounds": bounds, "settings": asdict(_SETTINGS)}
-    folder = Cache(cache_folder() / "learners").folder(_TITLE, recipe, make)
-    learner = WordLearner.from_pretrained(folder / "learner", lm)
+    recipe = lm.fingerprint, corpus.key, FITTED_WORDS, FITTED_CONTEXTS, asdict(_SETTINGS)
+    folder = cache_folder() / "learners" / key_of(*recipe)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):  # of several processes that need it, one fits it and the others wait
+        if not folder.exists():
+            with workspace(folder) as cache:
+                fitted = WordLearner.fit(
+                    lm,
+                    corpus,
+                    _SETTINGS,
+                    words=FITTED_WORDS,
+                    contexts=FITTED_CONTEXTS,
+                    min_count=FITTED_CONTEXTS,
+                    leave_out=test_words,
+                    cache=cache,
+                )
+                fitted.save_pretrained(folder)
+    learner = WordLearner.from_pretrained(folder, lm)
     known, cosine = learner.fitted["words"], learner.fitted["held_out_cosine"]
     name = f"fitted on the text: {known:,} known words, held-out cosine {cosine:.2f}"
     message(f"{_TITLE}: {name}")
