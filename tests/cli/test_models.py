@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from transformers import AutoTokenizer
 
 from rarewords import LanguageModel, TeachSettings, WordEmbeddings, teach
 from tests.architectures import small_model
@@ -35,6 +36,8 @@ def test_ask_takes_the_blank_of_any_model():
 def test_inject_makes_a_folder(tmp_path, embeddings):
     done = rarewords("inject", "--embeddings", embeddings, "--out", tmp_path / "a")
     assert done.stdout == f"{tmp_path / 'a'}: 2 words\n"
+    tokens = AutoTokenizer.from_pretrained(tmp_path / "a").get_vocab()
+    assert sorted(tokens.values())[-2:] == [30522, 30523]
     shown = rarewords("ask", "a kumquat is a _ .", "--model", tmp_path / "a")
     assert shown.stdout.startswith("a kumquat is a _ .")
 

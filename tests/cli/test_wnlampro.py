@@ -70,22 +70,21 @@ def test_placement_and_settings_reach_the_evaluation(small, tmp_path):
     assert (settings["placement"], settings["depth"], settings["limit"]) == ("append", 150, 15)
 
 
-def test_build_from_counts(wordnet, tmp_path):  # noqa: ARG001 - skips
-    counts = tmp_path / "counts.tsv"
-    counts.write_text("kumquat\t3\nlingonberry\t4\nfruit\t500\nberry\t90\nplant\t700\nsimulation\t120\n")
-    shown = run("build", "--counts", counts, "--corruptions", 1, "--out", tmp_path / "w.tsv")
+def test_build_from_a_corpus(wordnet, tmp_path):  # noqa: ARG001 - skips
+    counts = {"kumquat": 3, "lingonberry": 4, "fruit": 500, "berry": 90, "plant": 700, "simulation": 120}
+    text = "".join(f"{word}\n" * count for word, count in counts.items())
+    (tmp_path / "text.txt").write_text(text, "utf-8")
+    rarewords("-q", "corpus", "build", tmp_path / "text.txt", "--out", tmp_path / "corpus", "--workers", 1)
+    shown = run("build", "--counts", tmp_path / "corpus", "--out", tmp_path / "w.tsv")
     assert "| corruption | rare" in shown
     found = {(entry.word.text, entry.relation): entry for entry in wnlampro.load(tmp_path / "w.tsv")}
     assert found["lingonberry", "hypernym"].targets[0].text == "fruit"  # the most frequent comes first
     assert found["lingonberry", "hypernym"].word.count == 4
 
 
-def test_counts_that_cannot_be_read_are_refused(tmp_path):
-    counts, out = tmp_path / "counts.tsv", ["--out", tmp_path / "w.tsv"]
-    counts.write_text("lime\t7\nfruit twelve\n")
-    assert "counts.tsv, line 2" in refused("usage", "wnlampro", "build", "--counts", counts, *out)
-    refused("missing-file", "wnlampro", "build", "--counts", tmp_path / "none.tsv", *out)
-    refused("corpus", "wnlampro", "build", "--counts", tmp_path, *out)
+def test_counts_that_are_no_corpus_are_refused(tmp_path):
+    refused("corpus", "wnlampro", "build", "--counts", tmp_path, "--out", tmp_path / "w.tsv")
+    refused("corpus", "wnlampro", "build", "--counts", tmp_path / "none", "--out", tmp_path / "w.tsv")
 
 
 def test_mistakes_are_one_line_and_leave_nothing(tmp_path):

@@ -1,7 +1,6 @@
 """Long work that survives interruption: finished pieces in a folder, each named by what it was made from.
 
-A piece's name holds a digest of everything its content depends on: inputs, settings, model. A second start
-reuses what fits and computes the rest, and a changed input can never be mixed up with an old one. Every
+A second start reuses the pieces whose inputs, settings and model are the same, and computes the rest. Every
 piece appears whole or not at all, and only one process works in a folder at a time.
 """
 

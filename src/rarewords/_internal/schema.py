@@ -1,7 +1,6 @@
 """Dataclasses and the files they are read from: settings with bounds, and JSON checked against a schema.
 
-The schema of a file is a dataclass. :func:`parse` checks every value against the type of its field, so a
-damaged file is an :class:`InputError` that names the field, and any other error is a fault of the program.
+A damaged file is an :class:`InputError` that names the field; any other error is a fault of the program.
 """
 
 import math

@@ -33,9 +33,8 @@ def fit(
 ) -> None:
     """Fit a learner: one matrix, in closed form, on words the model knows.
 
-    The language model reads contexts of words it knows, with the word masked and forbidden as an answer. The
-    matrix brings the expected embeddings to the model's own. `--settings` and `--set` take the fields of
-    LearnerSettings, which the learner keeps. An interrupted run resumes where it stopped.
+    The matrix brings what the model expects in the place of a known word to the word's embedding. `--settings`
+    and `--set` take the fields of LearnerSettings. An interrupted run resumes where it stopped.
 
     Example:
 
@@ -43,11 +42,9 @@ def fit(
     """
     require_free(out)
     chosen = LearnerSettings(**options.read_settings(LearnerSettings, settings, set_))
-    opened = rarewords.Corpus.open(corpus)
+    opened, readings = rarewords.Corpus.open(corpus), _readings_beside(corpus)
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
-    learner = rarewords.WordLearner.fit(
-        lm, opened, chosen, contexts=contexts, min_count=min_count, cache=_readings_beside(corpus)
-    )
+    learner = rarewords.WordLearner.fit(lm, opened, chosen, contexts=contexts, min_count=min_count, cache=readings)
     learner.save_pretrained(out)
     words, cosine = learner.fitted["words"], learner.fitted["held_out_cosine"]
     typer.echo(f"{out}: fitted on {words:,} words, held-out cosine {cosine:.3f}")
@@ -69,12 +66,9 @@ def infer(
 ) -> None:
     """Infer embeddings for words from their contexts in a corpus and their spelling.
 
-    By default the language model reads the contexts itself. A word without contexts gets its embedding from
-    its spelling; a word that also resembles no known word is skipped. `--settings` and `--set` change fields
-    of LearnerSettings (contexts, length, reading, spelling).
-
-    With `--learner am`, or a folder made by `mimic train`, attentive mimicking infers the embeddings. That is
-    less accurate but much faster.
+    A word without contexts gets its embedding from its spelling; a word that also resembles no known word is
+    skipped. `--settings` and `--set` change fields of LearnerSettings. With `--learner am`, or a folder made by
+    `mimic train`, attentive mimicking infers the embeddings, which is less accurate but much faster.
 
     Example:
 
@@ -88,10 +82,9 @@ def infer(
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
     opened, _ = open_learner(lm, learner)
     if isinstance(opened, rarewords.WordLearner):
+        changed, cache = opened.with_settings(**changes), _readings_beside(corpus)
         with options.engine_or_none(engine, workers) as runner:
-            done = opened.with_settings(**changes).learn_words(
-                asked, read, contexts=contexts, cache=_readings_beside(corpus), engine=runner
-            )
+            done = changed.learn_words(asked, read, contexts=contexts, cache=cache, engine=runner)
     else:
         if changes or workers or engine != "local":
             problem = "--settings, --set, --workers and --engine have no effect on attentive mimicking"
@@ -123,10 +116,8 @@ def train(
 ) -> None:
     """Train an attentive mimicking model on a corpus.
 
-    The model learns to predict the embedding of a word from its spelling and its contexts, from words with a
-    count of at least 100. The embedding of a word of one subword is the model's own, that of a word of
-    several subwords comes from `--targets`. `--settings` and `--set` take the fields of MimicSettings, such as
-    `epochs`; `form` and `context` leave a part out if false. An interrupted training resumes with the same
+    The model learns to predict the embedding of a word from its spelling and its contexts. `--settings` and
+    `--set` take the fields of MimicSettings, such as `epochs`. An interrupted training resumes with the same
     command.
 
     Example:
