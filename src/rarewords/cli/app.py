@@ -17,10 +17,9 @@ from rarewords import __version__
 from rarewords._internal.files import explain_os_error
 from rarewords._internal.progress import enable
 from rarewords.cli import corpus, embeddings, wnlampro
-from rarewords.cli.demo import demo, serve
 from rarewords.cli.models import affected, ask, forget, inject, words
 from rarewords.cli.options import printable
-from rarewords.cli.teach import scan, teach
+from rarewords.cli.teach import demo, scan, serve, teach
 from rarewords.errors import InputError
 
 _INTERRUPTED, _NOBODY_READS = 130, 141
