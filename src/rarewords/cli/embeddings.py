@@ -17,7 +17,7 @@ from rarewords.mimic.settings import preset as settings_of
 from rarewords.ota.settings import OtaSettings
 
 app = typer.Typer(no_args_is_help=True, help="Embeddings for words from their contexts and their spelling.")
-_TARGETS = "Embeddings of words of several subwords, made by `rarewords ota --preset paper`; without them, only words of one subword are learned from."  # noqa: E501
+_TARGETS = "Embeddings of words of several subwords, made by `rarewords ota --preset paper`, to learn from as well."
 
 
 @app.command()

@@ -23,7 +23,8 @@ advanced = partial(typer.Option, rich_help_panel="Advanced")
 number = partial(typer.Option, min=1, metavar="N")
 new_file = partial(typer.Option, "--out", "-o", callback=require_new_file)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_TEXTS = "Files (txt, md, jsonl, csv, tsv, parquet; plain, gz, bz2, zst), folders, patterns, a corpus, or `-` for standard input."  # noqa: E501
+_FORMATS = "txt, md, jsonl, csv, tsv, parquet; plain, gz, bz2, zst"
+_TEXTS = f"Files ({_FORMATS}), folders, patterns, a corpus, or `-` for standard input."
 PLACEMENT = "`replace` makes each word one token; `append` puts the token after its subwords."
 _LEARNER = "A folder made by `mimic fit` or `mimic train`, or `am` for the attentive mimicking model that ships."
 

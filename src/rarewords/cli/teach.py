@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _GLOSSARY = "Terms and definitions: CSV, TSV, JSON lines or Markdown."
-_WORDS = "A file with one word per line; by default the terms of the glossary, or the words of the text that would gain most."  # noqa: E501
+_WORDS = "One word per line; by default the terms of the glossary, or the words of the text that would gain most."
 _READER = "The masked LM that reads your sentences if the model is an encoder or a causal LM."
 _DRY_RUN = "Show which words would be added and how long it would take."
 

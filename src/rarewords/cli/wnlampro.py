@@ -16,9 +16,8 @@ from rarewords.models import load_tokenizer, shown_name
 from rarewords.ota.settings import BASELINES
 from rarewords.tokens import Tokens
 
-_HELP = "Measure what a model understands of words, by how often they occur."
-_EMBEDDINGS = "Replace keywords with embeddings: a file, or the first, last or mean embedding of their subwords. By default keywords stay as they are."  # noqa: E501
-app = typer.Typer(no_args_is_help=True, help=_HELP)
+app = typer.Typer(no_args_is_help=True, help="Measure what a model understands of words, by how often they occur.")
+_EMBEDDINGS = "Replace keywords with the embeddings of a file, or the first, last or mean embedding of their subwords."
 
 
 @app.command()
