@@ -192,8 +192,8 @@ def _folder_beside(target: Path) -> Iterator[Path]:
         with writing(target):
             for left in target.absolute().parent.glob(f".{glob.escape(target.name)}.????????.part"):
                 # Refused if it belongs to a running process, or is gone.
-                with suppress(OSError), FileLock(left / f"{target.name}.lock", timeout=0) as lock:
-                    remove_held(left, lock)
+                with suppress(OSError), FileLock(left / f"{target.name}.lock", timeout=0) as stale:
+                    remove_held(left, stale)
             folder, lock = _new_folder(target)
         try:
             yield folder
