@@ -15,7 +15,7 @@ def words(tmp_path):
 
 def test_embeddings_and_skipped_words(words, tmp_path):
     out = tmp_path / "v.safetensors"
-    done = rarewords("ota", "--words", words, "--out", out, "--steps", 1, "--device", "cpu")
+    done = rarewords("ota", "--words", words, "--out", out, "--preset", "paper", "--steps", 1)
     embeddings = WordEmbeddings.load(out)
     assert list(embeddings.words) == ["kumquat", "red panda"]
     assert embeddings.settings["method"] == "ota"

@@ -63,8 +63,8 @@ def show_command(
         return
     found, count = opened.contexts(word, contexts), opened.count(word)
     lines = [f"  {text[:start]}[{text[start:end]}]{text[end:]}" for text, start, end in found]
-    about = {"word": word, "count": count, "contexts": [one._asdict() for one in found]}
-    options.show(as_json, about, f"{word}: {count:,} times", *lines)
+    shown = {"word": word, "count": count, "contexts": [one._asdict() for one in found]}
+    options.show(as_json, shown, f"{word}: {count:,} times", *lines)
 
 
 def _summary(corpus: Any) -> str:
