@@ -238,7 +238,7 @@ def test_the_card_says_which_words_are_worse_and_why(taught):
     words = (report_on("good", 0.4), report_on("bad", -0.4), report_on("once", None))
     card = replace(taught, settings=TeachSettings(), words=words).card()
     assert "- bad: gain -0.40 ± 0.10" in card
-    assert "Not checked for lack of sentences: once." in card
+    assert "Not checked, because there were too few sentences: once." in card
     assert "taught anyway" not in card
     assert "taught anyway" in replace(taught, words=words).card()
 

@@ -11,6 +11,7 @@ import random
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -59,7 +60,12 @@ def in_threads(function: Callable[[T], R], items: Iterable[T], device: str) -> I
     import torch  # as above
 
     with one_thread(), ThreadPoolExecutor(_threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        yield from pool.map(function, items)
+        running = deque[Future[R]]()
+        for item in items:  # few at once: results take memory, and an interruption waits for those that run
+            running.append(pool.submit(function, item))
+            if len(running) > 2 * pool._max_workers:
+                yield running.popleft().result()
+        yield from (future.result() for future in running)
 
 
 def batches_by_length(lengths: Sequence[int], tokens: int) -> list[list[int]]:

@@ -14,7 +14,7 @@ from rarewords.tokens import Tokens
 
 app = typer.Typer(no_args_is_help=True, help="Count the words of a text and sample sentences for each.")
 _MODEL = typer.Option("--model", "-m", help="Lower-case text as this model does; by default always.")
-_WORD = typer.Argument(help="A word; without it, check the corpus and print what it holds.")
+_WORD = typer.Argument(help="A word; without it, check the corpus and print a summary.")
 
 
 @app.command("build")

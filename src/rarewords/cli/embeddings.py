@@ -16,7 +16,7 @@ from rarewords.mimic.settings import MimicSettings
 from rarewords.mimic.settings import preset as settings_of
 from rarewords.ota.settings import OtaSettings
 
-app = typer.Typer(no_args_is_help=True, help="Embeddings for words from their contexts and their spelling.")
+app = typer.Typer(no_args_is_help=True, help="Embeddings for words, from their contexts and their spelling.")
 _TARGETS = "Embeddings of words of several subwords, made by `rarewords ota --preset paper`, to learn from as well."
 
 

@@ -23,7 +23,7 @@ def ask(
     device: options.Device = "auto",
     as_json: options.Json = False,
 ) -> None:
-    """Fill the blank in a sentence, or see what a model of another kind makes of it.
+    """Ask a masked LM to fill a blank, an encoder for the nearest words, or a causal LM to continue.
 
     A causal LM continues the sentence, up to its blank if it has one. An encoder shows the nearest words.
 
@@ -99,7 +99,7 @@ def forget(
         rarewords forget taught kumquat --out fewer
     """
     left = rarewords.forget(folder, words, out)
-    typer.echo(f"{out}: {len(left):,} taught words left")
+    typer.echo(f"{out}: {len(left):,} added words left")
 
 
 def affected(
@@ -109,7 +109,7 @@ def affected(
     id_field: Annotated[str | None, typer.Option("--id", metavar="FIELD", help=_ID)] = None,
     as_json: options.Json = False,
 ) -> None:
-    """List the documents that mention an added word, to embed them again; each line of a text is a document.
+    """List the documents that mention an added word, so that you can embed them again; each line of a text is a document.
 
     Example:
 

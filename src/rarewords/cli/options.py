@@ -26,7 +26,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _FORMATS = "txt, md, jsonl, csv, tsv, parquet; plain, gz, bz2, zst"
 _TEXTS = f"Files ({_FORMATS}), folders, patterns, a corpus, or `-` for standard input."
 PLACEMENT = "`replace` makes each word one token; `append` puts the token after its subwords."
-_LEARNER = "A folder made by `mimic fit` or `mimic train`, or `am` for the attentive mimicking model that ships."
+_LEARNER = "A folder made by `mimic fit` or `mimic train`, or `am` for the attentive mimicking model that ships with rarewords."
 
 Texts = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help=_TEXTS)]
 Model = Annotated[str, typer.Option("--model", "-m", help="`default` (the bundled masked LM), a folder or a hub name.")]
@@ -35,7 +35,7 @@ CorpusPath = Annotated[Path, typer.Option(help="A corpus made by `rarewords corp
 WordsFile = Annotated[Path, typer.Option("--words", "-w", help="A file with one word per line.")]
 OutFolder = Annotated[Path, typer.Option("--out", "-o", help="A new or empty folder.")]
 OutFile = Annotated[Path, new_file(help="The file to write.")]
-MinCount = Annotated[int | None, number(help="Without a list: words that occur at least N times (4).")]
+MinCount = Annotated[int | None, number(help="Without a list of words: add those that occur at least N times (4).")]
 Placement = Annotated[PlacementName | None, typer.Option(help=PLACEMENT)]
 Learner = Annotated[str | None, advanced(metavar="FOLDER", help=_LEARNER)]
 Device = Annotated[str, advanced(help="`auto`, `cuda`, `cuda:N`, `mps` or `cpu`.")]

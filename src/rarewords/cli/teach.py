@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _GLOSSARY = "Terms and definitions: CSV, TSV, JSON lines or Markdown."
-_WORDS = "One word per line; by default the terms of the glossary, or the words of the text that would gain most."
+_WORDS = "One word per line; by default the terms of the glossary, or the words of the text that would improve most."
 _READER = "The masked LM that reads your sentences if the model is an encoder or a causal LM."
 _DRY_RUN = "Show which words would be added and how long it would take."
 
@@ -40,7 +40,7 @@ def teach(
     words: Annotated[Path | None, typer.Option("--words", "-w", help=_WORDS)] = None,
     model: options.Model = "default",
     dry_run: Annotated[bool, typer.Option("--dry-run", help=_DRY_RUN)] = False,
-    top: Annotated[int | None, options.number(help="Without a list: at most N words (1000).")] = None,
+    top: Annotated[int | None, options.number(help="Without a list of words: add at most N (1000).")] = None,
     min_count: options.MinCount = None,
     placement: options.Placement = None,
     reader_model: Annotated[str, options.advanced(metavar="MODEL", help=_READER)] = "default",
@@ -85,7 +85,7 @@ def teach(
     if out is None or dry_run:
         found = estimate(**vars(request))
         chosen = [one.word for one in found.words if not one.skipped]
-        title = f"Would teach {found.model} {len(chosen):,} words: {options.first_few(chosen)}"
+        title = f"Would add {len(chosen):,} words to {found.model}: {options.first_few(chosen)}"
         skipped = _skipped_lines({one.word: one.skipped for one in found.words})
         options.show(as_json, found.as_json(), title, *skipped, *found.lines())
         return
@@ -142,7 +142,7 @@ def scan(
     device: options.Device = "auto",
     as_json: options.Json = False,
 ) -> None:
-    """Show the words of a text that `teach` would add, in its order, and why it would skip others.
+    """List the words of a text that `teach` would add, best first, and why it would skip others.
 
     The mismatch says how far the model's answers about a word are from what the text says, from 0 to 1.
 
@@ -229,5 +229,5 @@ def serve(
     installed = Path(str(files("rarewords") / "assets" / "space.py"))
     page = installed if installed.is_file() else Path(rarewords.__file__).parents[2] / "examples/space/app.py"
     build = runpy.run_path(str(page), run_name="rarewords_page")["build"]
-    typer.echo(f"http://127.0.0.1:{port}/ (Ctrl-C ends it)")
+    typer.echo(f"http://127.0.0.1:{port}/ (press Ctrl-C to stop)")
     build(model, device).launch(server_name="127.0.0.1", server_port=port or None, inbrowser=open_browser, quiet=True)

@@ -38,7 +38,7 @@ def read_shard(shard: Shard) -> Iterator[tuple[int, str, int]]:
                 replaced = text.count("\ufffd") - chunk.count(_REPLACEMENT)
                 if replaced > max(_FEW_REPLACED, len(text) // 4):
                     problem = f"{replaced:,} of {len(text):,} characters are not UTF-8"
-                    raise InputError(f"{source.path} is no text: {problem}; convert it to UTF-8", code="unreadable")
+                    raise InputError(f"{source.path} isn't text: {problem}; convert it to UTF-8", code="unreadable")
                 yield number, text, replaced
 
 

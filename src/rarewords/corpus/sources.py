@@ -161,5 +161,5 @@ def _source(name: str, field: str) -> Source:
             problem = f"{name} is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path.name}"
             raise InputError(problem, code="unreadable")
         if head.count(b"\0") > _FEW_NULLS:
-            raise InputError(f"{name} is no text: it holds null bytes; give UTF-8 text", code="unreadable")
+            raise InputError(f"{name} isn't text: it holds null bytes; give UTF-8 text", code="unreadable")
     return Source(os.path.abspath(name), form or "text", compression, field, path.stat().st_size)  # noqa: PTH100

@@ -81,7 +81,7 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
     taught = _Taught(folder)
     model, tokenizer, report, owners = taught.model, taught.tokenizer, taught.report, taught.owners
     if unknown := [word for word in words if word not in {*owners, *owners.values()}]:
-        problem = f"{folder} was not taught {unknown[0]!r}; `rarewords words {folder}` lists its words"
+        problem = f"{folder} has no added word {unknown[0]!r}; `rarewords words {folder}` lists its words"
         raise InputError(problem, code="word")
     left = {form: ids for form, ids in taught.tokens.items() if {form, owners[form]}.isdisjoint(words)}
     rows = [token for ids in left.values() for token in ids]

@@ -83,7 +83,7 @@ def inject(
     held = _held(tokenizer, words, placement)
     new = [word for word in words if word not in held]
     if not new:
-        problem = f"the model has a token for {words[0]!r} already, as for all given"
+        problem = f"the model already has a token for every given word, such as {words[0]!r}"
         raise InputError(f"{problem}; give new words", code="word")
     for reason in unfit_words(tokenizer, new, placement=placement).values():
         raise InputError(reason, code="word")
@@ -198,7 +198,7 @@ def _without_token(tokenizer: Any, words: Sequence[str], placement: Placement) -
         texts = [surroundings.format(word) for word in words]
         for word, text, one in zip(words, texts, tokens.encode(texts), strict=True):
             if word not in found and sum(token in entries.get(word, ()) for token in one.ids) != 1:
-                problem = f"the model's tokenizer cannot hold {word!r} as one token (tried in {text!r})"
+                problem = f"the model's tokenizer can't represent {word!r} as one token (tried in {text!r})"
                 found[word] = f"{problem}; leave it out or spell it without unusual characters"
     return found
 
@@ -216,11 +216,11 @@ def _unclear(tokenizer: Any, words: Sequence[str], placement: Placement) -> dict
         elif any(not letter.isprintable() for letter in word):
             found[word] = f"{word!r} holds a control character; remove it"
         elif not form:
-            found[word] = f"the model's tokenizer reads {word!r} as nothing at all; leave it out"
+            found[word] = f"the model's tokenizer reads {word!r} as nothing; leave it out"
         elif form in seen:
             found[word] = f"{seen[form]!r} and {word!r} are the same word to this model's tokenizer; keep one"
         elif placement == "append" and not cut:
-            found[word] = f"the model's tokenizer takes no rules; use the placement replace for {word!r}"
+            found[word] = f"the model's tokenizer can't take rules; use the placement replace for {word!r}"
         seen.setdefault(form, word)
     return found
 

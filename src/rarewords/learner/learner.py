@@ -41,7 +41,7 @@ _FEWEST_WORDS, MOST_WORDS = 20, 15_000  # for a fit
 _LEAST_RESEMBLANCE = 0.15  # below, the most similar spelling is a coincidence
 _HALF_TRUST, _TRUST_WIDTH = 0.5, 0.1  # the resemblance where spelling has half its weight; how fast it rises
 _SUBWORDS_ALONE = 0.5  # the weight of the subwords of a word without contexts, where the spelling has 1
-_NOTHING = "no sentence and no known word that resembles it; give sentences that contain it"
+_NOTHING = "there is no sentence with it, and no known word is spelled like it; add sentences that contain it"
 
 
 def usable_words(lm: LanguageModel, corpus: Corpus, min_count: int, leave_out: Iterable[str]) -> list[str]:
@@ -203,7 +203,7 @@ class WordLearner:
         usable = usable_words(lm, corpus, min_count, leave_out)
         if len(usable) < _FEWEST_WORDS:
             few = f"only {len(usable)} known words occur at least {min_count} times in {corpus.path}"
-            raise InputError(f"{few}, too few to learn from; use more text, or no fitted matrix", code="no-text")
+            raise InputError(f"{few}, too few to fit a learner; use more text, or go without one", code="no-text")
         drawn = np.random.default_rng(seed).permutation(len(usable))[:words]
         chosen = [usable[at] for at in sorted(drawn.tolist())]
         learner = cls(lm, settings or LearnerSettings())

@@ -21,7 +21,7 @@ from rarewords.teaching.report import WordReport
 from rarewords.teaching.transfer_check import CausalCheck, EncoderCheck
 from rarewords.tokens import Placement
 
-NOTHING = "its contexts say nothing about it and it resembles no known word"
+NOTHING = "its sentences give no information, and no known word is spelled like it"
 # A part is kept when it is done and moves the bar. On a GPU small parts leave it waiting.
 WORDS_PER_PART, _WORDS_PER_PART_ON_GPU = 64, 2048
 

@@ -63,9 +63,9 @@ class CheckResult:
 
     @property
     def reason(self) -> str:
-        """The verdict's rule with its numbers: ``gain -0.30 ± 0.10, below the -0.20 that it needs``."""
+        """The verdict's rule with its numbers: ``gain -0.30 ± 0.10, below the limit of -0.20``."""
         side = "below" if self.gain < self.threshold else "above"
-        return f"gain {self.gain:+.2f} ± {self.error:.2f}, {side} the {self.threshold:+.2f} that it needs"
+        return f"gain {self.gain:+.2f} ± {self.error:.2f}, {side} the limit of {self.threshold:+.2f}"
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def _default_learner(lm: LanguageModel, corpus: Corpus | None) -> tuple[WordLear
     fits = corpus.settings.lower_case == lm.lower_case
     usable = len(usable_words(lm, corpus, FITTED_CONTEXTS, test_words)) if fits else 0
     if usable < _FEWEST_WORDS:
-        name = f"no fitted matrix: the text has {usable:,} words to fit one on, {_FEWEST_WORDS} are needed"
+        name = f"no fitted learner: the text has {usable:,} known words to fit one on; {_FEWEST_WORDS} are needed"
         message(f"{_TITLE}: {name}")
         return WordLearner(lm, _SETTINGS), name
     recipe = lm.fingerprint, corpus.key, FITTED_WORDS, FITTED_CONTEXTS, asdict(_SETTINGS)

@@ -33,7 +33,7 @@ from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.words import MissingWord, count_words, listed_words, missing_words, without_clutter
 from rarewords.tokens import Placement
 
-DEFINITION_ALONE = "a definition alone does not help a causal LM; give sentences that use it, or set keep_all"
+DEFINITION_ALONE = "a definition alone does not help a causal LM; give sentences that use the word, or set keep_all"
 Texts = Corpus | str | Path | Iterable[TextSource]
 
 
@@ -100,8 +100,8 @@ def prepare(request: Request, cache: Cache) -> Prepared:
         words_of(base.report)  # the model card will list them
         if listed is None and base.kind == "encoder" and not settings.keep_all:
             # What a search finds, encoders retrieve worse once it is taught (experiments/transfer).
-            problem = f"{shown_name(base.name)} is an encoder, which reads most rare words well"
-            remedy = "list the names that it cannot know, or give a glossary"
+            problem = f"{shown_name(base.name)} is an encoder, so its words are not searched for in a text"
+            remedy = "list the words, or give a glossary"
             raise InputError(f"{problem}; {remedy}", code="model-kind")
         lm, earlier = _untaught(base)
         # Where the token of a word does best in a model of this kind (docs/concepts/placement.md).
@@ -135,7 +135,7 @@ def prepare(request: Request, cache: Cache) -> Prepared:
             candidates = without_clutter(corpus, split, lm.tokens, placement, earlier)
             words, readings = search(candidates, settings, corpus, learner, check, cache)
             if not words:
-                problem = f"the text has no word worth teaching: none that is split occurs {settings.min_count} times"
+                problem = f"the text has no word to add: no split word occurs at least {settings.min_count} times"
                 remedy = "give more text, lower min_count, or list the words"
                 raise InputError(f"{problem}; {remedy}", code="nothing-to-teach")
     message(f"Words: {sum(not one.skipped for one in words):,} to teach")

@@ -65,7 +65,7 @@ class WordReport:
 
     def as_json(self) -> dict[str, Any]:
         """Everything, with the verdict and its reason."""
-        reason = self.check.reason if self.check else "nothing to check it by"
+        reason = self.check.reason if self.check else "no sentence to check it with"
         return {**asdict(self), "verdict": self.verdict, "reason": reason}
 
 
@@ -217,7 +217,7 @@ def _checked(result: TeachResult) -> str:
     number = len(result.taught) - len(unchecked)
     text += f"{number:,} {'word' if number == 1 else 'words'} checked: "
     text += f"{before:.3f} with their subwords, {after:.3f} with their embeddings.\n"
-    return text + (f"\nNot checked for lack of sentences: {', '.join(unchecked)}.\n" if unchecked else "")
+    return text + (f"\nNot checked, because there were too few sentences: {', '.join(unchecked)}.\n" if unchecked else "")
 
 
 def _table(words: Sequence[WordReport], kind: Kind) -> str:
@@ -236,7 +236,7 @@ def _table(words: Sequence[WordReport], kind: Kind) -> str:
 
 
 def _left_out(result: TeachResult) -> str:
-    kept = ", taught anyway" if result.settings.keep_all else ""
+    kept = ", added anyway" if result.settings.keep_all else ""
     lines = [f"- {one.word}: {one.check.reason}{kept}" for one in result.worse if one.check][:_ROWS]
     lines += [f"- {line}" for line in summary(result.skipped)]
     return "\n".join(["## Skipped words\n", *lines, ""]) if lines else ""

@@ -46,7 +46,7 @@ def teach(
         an existing file or folder is read as one; any other string is a text.
     :param glossary: definitions, as a dict or as a CSV, TSV, JSON lines or Markdown file.
     :param words: the words to add; by default the terms of the glossary, or without one the words of the
-        texts that would gain most.
+        texts that would improve most.
     :param learner: what makes the embeddings: a learner, its folder, or ``am`` for the attentive mimicking
         model that ships; by default the best learner for the model.
     :param reader_model: the masked LM that reads your sentences if ``model`` is an encoder or a causal LM.

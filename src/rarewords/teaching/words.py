@@ -14,9 +14,9 @@ from rarewords.teaching.glossary import NO_DEFINITION, Glossary, GlossaryEntry
 from rarewords.tokens import Placement, Tokens
 
 KNOWN = "the model already has it as one token"
-TAUGHT = "the model was taught it before; forget it first to teach it again"
+TAUGHT = "it was added before; forget it first to add it again"
 NOT_IN_TEXT = "the text does not contain it as a word"
-_NO_WORDS = "the text holds no words; check the files, or use the word rule `any` for letters other than a-z"
+_NO_WORDS = "the text has no words; check the files, or use the word rule `any` for letters other than a-z"
 _WORDS_AT_ONCE, _CHECKED_AT_ONCE = 4096, 512
 _COMPONENT = re.compile(r"[^.\-]+")
 
