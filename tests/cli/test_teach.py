@@ -69,7 +69,7 @@ def test_json_is_the_report_and_progress_is_on_stderr(command, tmp_path):
 
 def test_a_dry_run_names_words_stages_and_time_and_leaves_nothing(command, tmp_path):
     shown = rarewords("-q", *command, "--out", tmp_path / "model", "--dry-run")
-    assert "Would teach small 3 words: torvane, thassel, yurla\n" in shown.stdout
+    assert "Would add 3 words to small: torvane, thassel, yurla\n" in shown.stdout
     assert f"Skipped: {NOT_IN_TEXT}: 1 (zzyzx)\n" in shown.stdout
     assert shown.stdout.splitlines()[-1].split()[:3] == ["in", "all,", "about"]
     assert shown.stderr == ""

@@ -109,7 +109,7 @@ def affected(
     id_field: Annotated[str | None, typer.Option("--id", metavar="FIELD", help=_ID)] = None,
     as_json: options.Json = False,
 ) -> None:
-    """List the documents that mention an added word, so that you can embed them again; each line of a text is a document.
+    """List the documents that mention an added word, so that you can embed them again. Each line is a document.
 
     Example:
 

@@ -26,7 +26,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _FORMATS = "txt, md, jsonl, csv, tsv, parquet; plain, gz, bz2, zst"
 _TEXTS = f"Files ({_FORMATS}), folders, patterns, a corpus, or `-` for standard input."
 PLACEMENT = "`replace` makes each word one token; `append` puts the token after its subwords."
-_LEARNER = "A folder made by `mimic fit` or `mimic train`, or `am` for the attentive mimicking model that ships with rarewords."
+_LEARNER = "A folder made by `mimic fit` or `mimic train`, or `am` for the bundled attentive mimicking model."
 
 Texts = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help=_TEXTS)]
 Model = Annotated[str, typer.Option("--model", "-m", help="`default` (the bundled masked LM), a folder or a hub name.")]

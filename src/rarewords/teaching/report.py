@@ -217,7 +217,9 @@ def _checked(result: TeachResult) -> str:
     number = len(result.taught) - len(unchecked)
     text += f"{number:,} {'word' if number == 1 else 'words'} checked: "
     text += f"{before:.3f} with their subwords, {after:.3f} with their embeddings.\n"
-    return text + (f"\nNot checked, because there were too few sentences: {', '.join(unchecked)}.\n" if unchecked else "")
+    if unchecked:
+        text += f"\nNot checked, because there were too few sentences: {', '.join(unchecked)}.\n"
+    return text
 
 
 def _table(words: Sequence[WordReport], kind: Kind) -> str:
