@@ -13,10 +13,10 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from rarewords import LanguageModel, Query, WordEmbeddings, inject
-from rarewords.injection.inject import save_folder
+from rarewords.injection.inject import save_folder, unfit_words
 from rarewords.injection.vocabulary import add_entries, added_words, remove_entries, ruled_words
 from rarewords.models import load_pretrained
-from tests.architectures import ARCHITECTURES, byte_bpe, real_text, small_model, whole_text_bpe
+from tests.architectures import ARCHITECTURES, byte_bpe, real_text, small_model, unigram, whole_text_bpe
 from tests.errors import refused_with
 
 # Parts of one another, accents, periods, hyphens, signs that mean something in a regular expression.
@@ -143,6 +143,11 @@ def test_words_without_letters_of_their_own_script_are_found():
     _, tokenizer, ids = taught_bundled(["中国", "ёжикамъ"])
     assert ids["中国"] in tokenizer("我中国人")["input_ids"]
     assert tokenizer("два ЁЖИКАМЪ .")["input_ids"].count(ids["ёжикамъ"]) == 1
+
+
+def test_a_word_in_the_letters_of_the_marks_is_refused_where_rules_would_be_needed():
+    for word in ("ᓂᐸ", "ᐸx"):
+        assert word in unfit_words(unigram(), [word], placement="replace")
 
 
 def test_rules_survive_saving_model_and_tokenizer_one_by_one(tmp_path):

@@ -148,6 +148,8 @@ def _entries(backend: Any, form: str, placement: Placement, whole: bool) -> tupl
     if entries or not form:
         return "", entries
     name = OPEN + "".join(map(as_letter, form)) + (CLOSE if placement == "append" else "")
+    if not RULED.match(name):  # the word itself is written in the letters of the marks
+        return "", []
     return name, list(dict.fromkeys([*_pretokens(backend, name), *([name] if kind == "Unigram" else [])]))
 
 
