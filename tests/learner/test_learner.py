@@ -210,7 +210,7 @@ def test_the_commands_fit_and_infer(corpus, tmp_path, quick):  # noqa: ARG001 - 
     out = tmp_path / "v.safetensors"
     done = rarewords(*infer, "--out", out, "--contexts", 3)
     assert "2 words, 1 skipped" in done.stdout
-    assert "qzxvvk: no sentence" in done.stderr
+    assert "qzxvvk: there is no sentence" in done.stderr
     assert WordEmbeddings.load(out).words == ["city", "river"]
     options = ["--corpus", corpus.path, "--out", tmp_path / "fitted", "--min-count", 300, "--contexts", 1]
     assert "fitted on" in rarewords("-q", "mimic", "fit", *options).stdout

@@ -169,5 +169,5 @@ def test_the_verdict_follows_gain_and_error():
 
 
 def test_the_reason_gives_the_rule_with_its_numbers():
-    assert result(0.14).reason == "gain +0.14 ± 0.10, above the +0.00 that it needs"
-    assert result(-0.3, threshold=-0.2).reason == "gain -0.30 ± 0.10, below the -0.20 that it needs"
+    assert result(0.14).reason == "gain +0.14 ± 0.10, above the limit of +0.00"
+    assert result(-0.3, threshold=-0.2).reason == "gain -0.30 ± 0.10, below the limit of -0.20"

@@ -44,7 +44,7 @@ def test_a_small_text_is_too_small_and_the_report_says_so(lm, tmp_path):
     corpus = Corpus.build(["The cat saw the dog."] * 9, tmp_path / "small", workers=1)
     learner, name = open_learner(lm, None, corpus)
     assert learner.transform is None
-    assert "no fitted matrix: the text has" in name
+    assert "no fitted learner: the text has" in name
 
 
 def test_a_learner_is_given_by_itself_by_its_folder_or_by_name(lm, tmp_path):

@@ -239,8 +239,8 @@ def test_the_card_says_which_words_are_worse_and_why(taught):
     card = replace(taught, settings=TeachSettings(), words=words).card()
     assert "- bad: gain -0.40 ± 0.10" in card
     assert "Not checked, because there were too few sentences: once." in card
-    assert "taught anyway" not in card
-    assert "taught anyway" in replace(taught, words=words).card()
+    assert "added anyway" not in card
+    assert "added anyway" in replace(taught, words=words).card()
 
 
 def test_a_long_card_is_cut(taught):

@@ -123,7 +123,7 @@ def test_the_reader_model_may_treat_capitals_in_another_way(encoder, causal, tmp
     for model, reader_model in ((encoder, "roberta"), (causal, "bert")):
         result = teach(model, reader_model=tmp_path / reader_model, **given)
         assert [one.word for one in result.taught] == ["blimpet"]
-        assert result.learner.startswith("no fitted matrix: the text has 0 words to fit one on")
+        assert result.learner.startswith("no fitted learner: the text has 0 known words to fit one on")
 
 
 def test_a_reader_model_must_be_a_masked_lm(encoder, causal, text):

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from rarewords._internal.cache import digest_of
 from rarewords._internal.files import file_digest, read_json
-from rarewords._internal.schema import parse
+from rarewords._internal.schema import LARGEST_NUMBER, parse
 from rarewords.corpus.characters import Hash, Int
 from rarewords.corpus.columns import offsets, ragged
 from rarewords.corpus.settings import CorpusSettings
@@ -149,7 +149,8 @@ class Corpus:
     def counts(self, min_count: int = 1) -> tuple[list[str], Int]:
         """Words with contexts and at least ``min_count`` occurrences, and their counts, highest first."""
         table = self.words.select(["word", "count", "contexts"])
-        table = table.filter((pc.field("count") >= min_count) & (pc.field("contexts") > 0))
+        enough = pc.field("count") >= min(min_count, LARGEST_NUMBER)
+        table = table.filter(enough & (pc.field("contexts") > 0))
         table = table.sort_by([("count", "descending"), ("word", "ascending")])
         return table["word"].to_pylist(), table["count"].to_numpy()
 
