@@ -1,7 +1,7 @@
 """What attentive mimicking depends on, in a text of any size: the paper's setting, and one thing changed at a time.
 
     python -m experiments.mimicking.sample --corpus CORPUS --out SAMPLE
-    python -m experiments.mimicking --sample SAMPLE --out OUT [--model MODEL]
+    python -m experiments.mimicking --sample SAMPLE --out OUT [--model MODEL] [--piece NAME ...]
     python -m experiments.mimicking.report OUT
 
 Start the second command as often as processes are to share the work; each piece is done once, in the order of its
@@ -61,6 +61,9 @@ def main(
     out: Annotated[Path, typer.Option(help="The folder for results.")],
     model: str = DEFAULT_MODEL,
     limit: Annotated[int | None, typer.Option(help="At most so many entries of dev and of test, as sampled.")] = None,
+    pieces: Annotated[
+        list[str] | None, typer.Option("--piece", help="The start of pieces' names: only these and what they need.")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A run of minutes that shows nothing.")] = False,
 ) -> None:
     """Do what no other process does."""
@@ -69,7 +72,7 @@ def main(
     device = torch.cuda.get_device_name() if cuda else platform.machine()
     about = {"version": __version__, "code": code_digest(), "model": shown_name(study.lm.name)}
     study.write("about", {**about, "fingerprint": study.lm.fingerprint, "device": device, "torch": torch.__version__})
-    failed = work_off(list(jobs(study).values()), out / "jobs")
+    failed = work_off(_with_needs(jobs(study), tuple(pieces or ("",))), out / "jobs")
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}; {out / 'jobs'} has the errors")
 
@@ -135,6 +138,15 @@ def jobs(study: Study) -> dict[str, Job]:
         for name in WITHOUT:
             ablate(name, seed)
     return made
+
+
+def _with_needs(every: dict[str, Job], starts: tuple[str, ...]) -> list[Job]:
+    """The jobs whose names begin so, and those they need, in their order."""
+    wanted = {name for name in every if name.startswith(starts)}
+    for name in reversed(every):  # what a job needs stands before it
+        if name in wanted:
+            wanted |= set(every[name].needs)
+    return [job for name, job in every.items() if name in wanted]
 
 
 def best_setting(study: Study) -> Setting:

@@ -105,9 +105,9 @@ def _begin(what: str, model: Path, data: Path, collection: str, part: str, work:
 def _finish(results: Results, out: Path) -> None:
     """The results file is there only if it is whole."""
     assert results.out is not None
+    results.show()
     out.parent.mkdir(exist_ok=True)
     out.write_bytes(results.out.read_bytes())
-    results.show()
 
 
 @app.command()
