@@ -54,7 +54,7 @@ def writing(
     out: Path = Path(__file__).parent / "results" / "writing-smollm2.json",
 ) -> None:
     """The copied row and the regression, at the word's own places and at the others of held-out sentences."""
-    lm, reader = LanguageModel.from_pretrained(model), LanguageModel.from_pretrained(DEFAULT_MODEL)
+    lm, reader = (LanguageModel.from_pretrained(name, device="cpu") for name in (model, DEFAULT_MODEL))
     results = Results(out, "transfer writing", lm, corpus=corpus, words=words, sentences=sentences)
     found = dict(_split_words(lm, Corpus.open(corpus), words, 2 * sentences))
     learner, _ = learner_for(lm, reader, None)
