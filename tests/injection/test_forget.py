@@ -9,8 +9,8 @@ import pytest
 import torch
 from huggingface_hub import ModelCard
 
-from rarewords import LanguageModel, WordEmbeddings, inject
-from rarewords.injection.forget import affected, documents, forget
+from rarewords import LanguageModel, WordEmbeddings, inject, teach
+from rarewords.injection.forget import affected, documents, forget, taught_words
 from rarewords.injection.inject import inject_folder, save_folder
 from rarewords.injection.taught import forget_everything, taught_tokens
 from rarewords.models import load_pretrained
@@ -83,6 +83,25 @@ def test_affected_finds_every_form_of_every_word_that_was_ever_taught(placement,
     texts = ["Nothing.", "Salsify is a root.", "A kumquat and Kumquat, salsify"]
     expected = [(1, ("salsify",)), (2, ("kumquat", "salsify"))]
     assert list(affected(_taught_small(tmp_path / "taught", placement=placement), enumerate(texts))) == expected
+
+
+def test_affected_wants_pairs_and_a_folder(tmp_path):
+    taught = _taught_small(tmp_path / "taught", placement="replace")
+    with refused_with("no-input"):
+        list(affected(taught, ["salsify", "kumquat"]))
+    with refused_with("missing-file"):
+        list(affected(tmp_path / "none", enumerate(["salsify"])))
+
+
+def test_forget_takes_a_word_as_the_glossary_spells_it(tmp_path):
+    teach(glossary={"NX-Lumo": "a lamp for a helmet", "oldanka": "a boat"}).save_pretrained(tmp_path / "taught")
+    assert forget(tmp_path / "taught", ["NX-Lumo"], tmp_path / "left") == ["oldanka"]
+
+
+def test_a_form_that_is_forgotten_is_no_longer_listed(tmp_path):
+    taught = _taught_small(tmp_path / "taught", placement="replace")
+    forget(taught, ["Salsify"], tmp_path / "left")
+    assert {one.word: one.forms for one in taught_words(tmp_path / "left")}["salsify"] == ()
 
 
 def test_affected_pairs_texts_and_ids_record_by_record(tmp_path):

@@ -18,7 +18,7 @@ from rarewords.queries import InputRow
 from rarewords.teaching.ask import ask, sentence_embeddings
 from rarewords.teaching.check import Candidate
 from rarewords.teaching.holdout import Fold, HoldOut
-from rarewords.teaching.transfer_check import CausalCheck, EncoderCheck, HeldOut, scores_of_what_follows
+from rarewords.teaching.transfer_check import CausalCheck, EncoderCheck, HeldOut, _result, scores_of_what_follows
 from tests.architectures import CAUSAL, real_text, sentence_transformer, small_causal, small_model
 from tests.cli.run import rarewords, refused
 from tests.errors import refused_with
@@ -312,10 +312,31 @@ def test_only_a_gain_that_is_below_zero_for_sure_is_too_small(encoder, lm):
     boat, parliament = (target.embeddings[target.whole_words[word]].numpy() for word in ("boat", "parliament"))
     good, bad = EncoderCheck(target, lm, "replace").run([candidate("oldanka", boat), candidate("oldanka", parliament)])
     for one in (good, bad):
-        assert one.threshold == pytest.approx(-2 * one.error, abs=2e-6)
+        assert one.threshold == pytest.approx(-2 * np.hypot(one.error, 0.1 / one.contexts), abs=2e-6)
     assert good.gain > max(0, bad.gain)
-    surely_worse = replace(bad, embedding=bad.subwords - 3 * bad.error)
+    surely_worse = replace(bad, embedding=bad.subwords + 1.1 * bad.threshold)
     assert (good.verdict, surely_worse.verdict) == ("better", "worse")
+
+
+def test_two_sentences_that_agree_do_not_skip_a_word():
+    agree = np.array([[0.20, 0.17], [0.20, 0.1699]])
+    few, many = (_result(np.repeat(agree, times, axis=0), 0.1, found=False) for times in (1, 16))
+    assert (few.verdict, many.verdict) == ("unclear", "worse")
+
+
+def test_asking_a_causal_lm_does_not_write_new_words(causal, tmp_path):
+    lm = loaded(causal)
+    prompt = lm.tokenizer("A sailor is a")["input_ids"]
+    with torch.no_grad():
+        wanted = lm.model(torch.tensor([prompt])).logits[0, -1]
+    (first,) = lm.tokenizer.convert_ids_to_tokens([int(wanted.argmax())])
+    lm.model.generation_config.suppress_tokens = [int(wanted.argmax())]
+    lm.model.save_pretrained(tmp_path / "less")
+    lm.tokenizer.save_pretrained(tmp_path / "less")
+    old, new = (
+        ask(one, ["A sailor is a"], 1)[0][0]["continuation"] for one in (loaded(causal), loaded(tmp_path / "less"))
+    )
+    assert old != new, first
 
 
 def test_a_causal_lm_needs_a_sure_gain_for_words_that_a_search_found(causal):

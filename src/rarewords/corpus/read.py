@@ -123,7 +123,7 @@ def _parquet(source: Source, numbers: bool) -> Iterator[str]:
 
 
 def _no_field(field: str, names: list[str]) -> str:
-    return f"has no field {field!r}; it has {', '.join(map(repr, names[:20]))}; choose with --field"
+    return f"has no field {field!r}; it has {', '.join(map(repr, names[:20]))}; name one of these"
 
 
 def _lines(stream: Iterator[bytes]) -> Iterator[bytes]:

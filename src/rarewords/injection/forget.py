@@ -47,6 +47,8 @@ class _Taught:
     """A taught folder, opened: its model and tokenizer, its added forms and their tokens, the word of each form."""
 
     def __init__(self, folder: str | Path) -> None:
+        if not Path(folder).is_dir():
+            raise InputError(f"{folder} is no folder; give one made by rarewords teach", code="missing-file")
         self.model, self.tokenizer = load_pretrained(folder)  # which checks the folder before anything of it is read
         self.report = read_report(folder)
         self.tokens = taught_tokens(self.model, self.tokenizer)
@@ -80,7 +82,9 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
     require_output(out, folder)
     taught = _Taught(folder)
     model, tokenizer, report, owners = taught.model, taught.tokenizer, taught.report, taught.owners
-    if unknown := [word for word in words if word not in {*owners, *owners.values()}]:
+    known, own = {*owners, *owners.values()}, own_normalizer(tokenizer)
+    words = [word if word in known else normalized(own, word) for word in words]  # NX-Lumo is nx-lumo if uncased
+    if unknown := [word for word in words if word not in known]:
         problem = f"{folder} has no added word {unknown[0]!r}; `rarewords words {folder}` lists its words"
         raise InputError(problem, code="word")
     left = {form: ids for form, ids in taught.tokens.items() if {form, owners[form]}.isdisjoint(words)}
@@ -100,7 +104,11 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
         layer[now] = old
     gone = {*words, *(owners[form] for form in owners.keys() - left.keys() if form == owners[form])}
     for run in (report, *report.get("earlier", ())) if report else ():
-        run["words"] = [word for word in run.get("words", ()) if word["word"] not in gone]
+        run["words"] = [
+            word | {"forms": [form for form in word.get("forms", ()) if form not in gone]}
+            for word in run.get("words", ())
+            if word["word"] not in gone
+        ]
     card = model_card(
         report.get("model", folder.resolve().name),
         left,
@@ -125,7 +133,7 @@ def affected(model: str | Path, texts: Iterable[tuple[K, str]]) -> Iterator[tupl
     :param model: a folder made by ``teach``.
     :param texts: each with a key, as ``enumerate(texts)`` or :func:`documents` gives them.
     """
-    if not read_report(model):
+    if Path(model).is_dir() and not read_report(model):
         raise InputError(f"{model} has no {REPORT}; give a folder made by rarewords teach", code="word")
     taught = _Taught(model)
     if missing := taught.reported.keys() - set(taught.owners.values()):
@@ -134,6 +142,8 @@ def affected(model: str | Path, texts: Iterable[tuple[K, str]]) -> Iterator[tupl
     words = {token: taught.owners[form] for form, ids in taught.tokens.items() for token in ids}
     left = iter(texts)
     while batch := list(islice(left, _TEXTS_AT_ONCE)):
+        if any(isinstance(one, str) for one in batch):
+            raise InputError("affected takes pairs of a key and a text; give enumerate(texts)", code="no-input")
         encoded = taught.tokenizer([text for _, text in batch], add_special_tokens=False, verbose=False)
         for (key, _), ids in zip(batch, encoded["input_ids"], strict=True):
             if own := tuple(dict.fromkeys(words[token] for token in ids if token in words)):

@@ -70,12 +70,16 @@ def sentence_embeddings(encoder: LanguageModel, rows: Sequence[InputRow]) -> Ten
 
 
 def continuation(lm: LanguageModel, row: InputRow) -> str:
-    """The most probable next tokens behind a text, one after the other."""
+    """The most probable next tokens behind a text, one after the other, as ``generate`` would write them."""
+    settings = getattr(lm.model, "generation_config", None)
+    unsaid = list(getattr(settings, "suppress_tokens", None) or ())
 
     def continued(_: list[int], inputs: Tensor) -> list[int]:
         added: list[int] = []
         while len(added) < _CONTINUATION:
-            added.append(int(lm.model(inputs_embeds=inputs).logits[0, -1].argmax()))
+            logits = lm.model(inputs_embeds=inputs).logits[0, -1].clone()
+            logits[unsaid] = -torch.inf
+            added.append(int(logits.argmax()))
             inputs = torch.cat([inputs, lm.embed(torch.tensor([added[-1:]], device=lm.device))], dim=1)
         return added
 

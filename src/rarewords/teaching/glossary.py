@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rarewords._internal.files import open_text
+from rarewords._internal.progress import message
 from rarewords.errors import InputError
 
 NO_DEFINITION = "its definition in the glossary is empty"
@@ -148,6 +149,7 @@ def _named(path: Path, rows: Iterable[list[str]]) -> Iterator[dict[str, str]]:
             if "term" in columns and not {"definition", "synonyms"}.isdisjoint(columns):
                 continue
             columns = ["term", "definition"]
+            message(f"{path}: no header found, so {cells[0][:40]!r} is the first term")
         if len(cells) > len(columns):
             if columns[-1] != "definition":
                 problem = f"{path}, row {number}: {len(cells)} cells under {len(columns)} columns"

@@ -101,7 +101,7 @@ def prepare(request: Request, cache: Cache) -> Prepared:
         if listed is None and base.kind == "encoder" and not settings.keep_all:
             # What a search finds, encoders retrieve worse once it is taught (experiments/transfer).
             problem = f"{shown_name(base.name)} is an encoder, so its words are not searched for in a text"
-            remedy = "list the words, or give a glossary"
+            remedy = "list the words, give a glossary, or set keep_all"
             raise InputError(f"{problem}; {remedy}", code="model-kind")
         lm, earlier = _untaught(base)
         # Where the token of a word does best in a model of this kind (docs/concepts/placement.md).

@@ -87,6 +87,10 @@ class TeachResult:
     skipped: dict[str, str]
     earlier: Mapping[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        worse = len(self.words) - len(self.taught)
+        return f"TeachResult({len(self.taught)} words added, {worse} worse, {len(self.skipped)} skipped)"
+
     @cached_property
     def model(self) -> Any:
         """The taught model: of Transformers, or a ``SentenceTransformer`` if it was made from one."""

@@ -71,8 +71,9 @@ def run(request: Request, cache: Cache) -> TeachResult:
     if not taught:
         reasons = skipped | {one.word: one.check.reason for one in reports if one.check}
         word, reason = next(iter(reasons.items()))
-        problem = f"none of the {len(reasons)} words can be taught; {word!r}: {reason}"
-        raise InputError(problem, code="nothing-to-teach")
+        many = "the word was not added" if len(reasons) == 1 else f"none of the {len(reasons)} words was added"
+        remedy = "give more sentences or a definition, or set keep_all to add words that do worse"
+        raise InputError(f"{many}; {word!r}: {reason}; {remedy}", code="nothing-to-teach")
     result = TeachResult(
         language_model=prepared.base,
         learner=prepared.learner_name,

@@ -23,6 +23,9 @@ from rarewords.teaching.questions import WordAnswers
 from rarewords.tokens import Placement, with_slot
 
 _FEW = (12.7, 4.3, 3.2, 2.8, 2.6, 2.4)  # Student's t at 97.5 % for 2, 3, ... sentences instead of two errors
+# Few sentences may agree by chance. As one more that differs by so much, in cosines or nats, this keeps the limit
+# below which a listed word is skipped away from zero.
+_DOUBT = {"encoder": 0.1, "causal": 1.0}
 _TOKENS_AROUND = 16  # on either side of the word
 _TOKENS_PER_BATCH = 2048
 _CHARACTERS_AROUND = 80  # of what the reader model sees on either side
@@ -46,7 +49,7 @@ class CausalCheck(Check):
         """Compare the log-probability of what follows the word."""
         held_out = list(held_out_sentences(self.lm, candidates, placement=self.placement))
         owners, scores = [one.owner for one in held_out], scores_of_what_follows(self.lm, held_out)
-        return _results(len(candidates), owners, scores, found=self.found)
+        return _results(len(candidates), owners, scores, _DOUBT["causal"], found=self.found)
 
     def show(self, candidates: Sequence[Candidate]) -> list[WordAnswers]:
         """How the model continues ``A <word> is a``, before and after."""
@@ -74,7 +77,8 @@ class EncoderCheck(Check):
 
     def run(self, candidates: Sequence[Candidate]) -> list[CheckResult | None]:
         """Compare how near the word alone is to the words that its sentences ask for, whatever the placement."""
-        return _results(len(candidates), *_nearness(self.lm, self.reader_model, candidates))
+        owners, scores = _nearness(self.lm, self.reader_model, candidates)
+        return _results(len(candidates), owners, scores, _DOUBT["encoder"])
 
     def show(self, candidates: Sequence[Candidate]) -> list[WordAnswers]:
         """The nearest frequent words by the encoder's own embeddings, before and after."""
@@ -157,30 +161,33 @@ def scores_of_what_follows(target: LanguageModel, held_out: Sequence[HeldOut]) -
     return result.reshape(len(held_out), -1) if held_out else np.zeros((0, 2))
 
 
-def _results(words: int, owners: Sequence[int], scores: np.ndarray, *, found: bool = False) -> list[CheckResult | None]:
+def _results(
+    words: int, owners: Sequence[int], scores: np.ndarray, doubt: float, *, found: bool = False
+) -> list[CheckResult | None]:
     """The result of each word; None if fewer than two held-out sentences can be used.
 
     :param owners: the word's number for each sentence.
     :param scores: with subwords, and with the embedding. *Shape:* (sentences, 2)
     """
     rows = np.array(owners, np.int64) == np.arange(words)[:, None]
-    return [_result(scores[own], found) for own in rows]
+    return [_result(scores[own], doubt, found) for own in rows]
 
 
-def _result(scores: np.ndarray, found: bool) -> CheckResult | None:
+def _result(scores: np.ndarray, doubt: float, found: bool) -> CheckResult | None:
     sentences = len(scores)
     if sentences < 2:
         return None
     subwords, embedding = scores.T
     error = float((embedding - subwords).std(ddof=1)) / sentences**0.5
     sure = _FEW[sentences - 2] if sentences - 2 < len(_FEW) else SURELY_WORSE
+    limit = SURELY_WORSE * error if found else -sure * float(np.hypot(error, doubt / sentences))
     return CheckResult(
         contexts=sentences,
         neighbours=sentences,
         subwords=round(float(subwords.mean()), 6),
         embedding=round(float(embedding.mean()), 6),
         error=round(error, 6),
-        threshold=round(SURELY_WORSE * error if found else -sure * error, 6),
+        threshold=round(limit, 6),
     )
 
 
