@@ -18,9 +18,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # One file runs in one process. The longest files start first, so that no core waits for one at the end.
 LONGEST = (
     "teaching/test_teach.py", "experiments/paper/test_run.py", "cli/test_demo.py", "cli/test_teach.py",
-    "teaching/test_transfer_check.py", "test_models.py", "test_faults.py", "corpus/test_ray.py",
-    "corpus/test_build.py", "ota/test_approximate.py", "test_howto.py", "_internal/test_engine.py",
-    "learner/test_learner.py", "test_training.py", "fuzz/test_doors.py",
+    "teaching/test_transfer_check.py", "test_models.py", "test_faults.py", "corpus/test_build.py",
+    "ota/test_approximate.py", "test_howto.py", "_internal/test_engine.py", "learner/test_learner.py",
+    "test_training.py", "fuzz/test_doors.py",
 )  # fmt: skip
 
 

@@ -70,18 +70,17 @@ def reproduce(
     shown += [f"--{name}={path.absolute().name}" for name, path in files.items() if path]
     shown += ["--quick"] if quick else []
     lm = LanguageModel.from_pretrained(model, device=device)
-    with options.engine_or_none("local", workers) as engine:
-        done = run(
-            lm,
-            opened,
-            out,
-            parts=asked,
-            settings=settings,
-            dataset=dataset,
-            targets=ready,
-            command=shlex.join(["python", "-m", "experiments.paper", *shown]),
-            engine=engine,
-        )
+    done = run(
+        lm,
+        opened,
+        out,
+        parts=asked,
+        settings=settings,
+        dataset=dataset,
+        targets=ready,
+        command=shlex.join(["python", "-m", "experiments.paper", *shown]),
+        workers=workers,
+    )
     claims = [{"verdict": claim.verdict, **to_json(claim)} for claim in done.claims]
     options.show(
         as_json,

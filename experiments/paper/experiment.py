@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -57,8 +57,8 @@ class Experiment:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled by its inputs: another process opens the experiment itself, once."""
-        inputs = [getattr(self, field.name) for field in fields(self)]
-        return _open_once, (key_of(self.identity, str(self.cache.path)), *inputs)
+        named = self.lm.name, str(self.lm.device), self.corpus.path.absolute(), self.cache.path
+        return _open_once, (key_of(self.identity), *named, self.dataset, self.settings, self.targets)
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -222,11 +222,15 @@ class Experiment:
         return ProbeResult.load(self.cache.folder(f"Probing with {label}", recipe, make) / "result.json.gz")
 
 
-_opened: dict[str, Experiment] = {}
+_opened: dict[tuple[str, Path], Experiment] = {}
 
 
-def _open_once(key: str, *inputs: Any) -> Experiment:
-    return _opened.setdefault(key, Experiment(*inputs))
+def _open_once(key: str, model: str, device: str, corpus: Path, cache: Path, *inputs: Any) -> Experiment:
+    if (key, cache) not in _opened:
+        lm = LanguageModel.from_pretrained(model, device=device)
+        dataset, settings, targets = inputs
+        _opened[key, cache] = Experiment(lm, Corpus.open(corpus), dataset, settings, Stages(cache), targets)
+    return _opened[key, cache]
 
 
 @contextmanager

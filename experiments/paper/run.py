@@ -22,7 +22,7 @@ from experiments.paper.report import Reproduction, environment, write_report
 from experiments.paper.settings import CONFIGURATIONS, ReproduceSettings, sample_dataset
 from experiments.paper.stages import Cost, Stages
 from rarewords._internal.cache import key_of
-from rarewords._internal.engine import Engine
+from rarewords._internal.engine import ProcessMap, processes
 from rarewords._internal.files import read_json, require_folder, write_json, write_lines
 from rarewords._internal.progress import message, progress
 from rarewords._internal.schema import parse
@@ -63,7 +63,7 @@ def reproduce(
     dataset: Dataset | None = None,
     targets: WordEmbeddings | None = None,
     command: str | None = None,
-    engine: Engine | None = None,
+    workers: int = 1,
 ) -> Reproduction:
     """Run experiments of the paper and write their report.
 
@@ -74,7 +74,7 @@ def reproduce(
     :param settings: the paper's sizes by default.
     :param targets: one-token approximations made earlier; missing words are approximated.
     :param command: the command line to show in the report.
-    :param engine: makes stages side by side in several processes.
+    :param workers: processes that make stages side by side.
     """
     out, chosen, began = Path(out), check_parts(parts), time.time()
     require_folder(out, empty=False)
@@ -82,8 +82,9 @@ def reproduce(
     entries = sample_dataset(dataset or load(), settings)
     experiment = Experiment(lm, corpus, entries, settings, cache, targets)
     identity = key_of(experiment.identity)
-    if engine is not None:
-        _make_ahead(experiment, [PARTS[name] for name in chosen], out / "results", engine)
+    if workers > 1:
+        with processes(workers) as in_processes:
+            _make_ahead(experiment, [PARTS[name] for name in chosen], out / "results", in_processes)
     for number, name in enumerate(chosen, 1):
         message(f"Part {number} of {len(chosen)}: {PARTS[name].title}")
         before = set(cache.spent)
@@ -111,7 +112,7 @@ def reproduce(
     return done
 
 
-def _make_ahead(experiment: Experiment, parts: Sequence[type[Part]], results: Path, engine: Engine) -> None:
+def _make_ahead(experiment: Experiment, parts: Sequence[type[Part]], results: Path, in_processes: ProcessMap) -> None:
     """Make the stages of these parts side by side: each training, and parts without one."""
     seeds = experiment.settings.training_seeds
     chores: list[Callable[[], object]] = []
@@ -121,7 +122,7 @@ def _make_ahead(experiment: Experiment, parts: Sequence[type[Part]], results: Pa
         if any(name in part.trains for part in parts):
             chores += [partial(experiment.training, name, seed) for seed in seeds]
     with progress("Making stages side by side", total=len(chores), unit="stages") as bar:
-        for _ in engine.map(_make, chores):
+        for _ in in_processes(_make, chores):
             bar.advance()
 
 

@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -76,11 +76,6 @@ class LanguageModel(Network):
         words = taught_tokens(self.model, self.tokenizer)
         card = model_card(shown_name(self.name), words, kind=self.kind, folder=self.folder)
         save_folder(self.model, self.tokenizer, folder, base=self.folder, card=card, report=self.report)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled by its name: another process loads the model itself, once."""
-        precision = torch.get_float32_matmul_precision()
-        return _unpickled, (precision, self.fingerprint, self.name, str(self.device), self.dtype)
 
     @cached_property
     def kind(self) -> Kind:
@@ -199,18 +194,3 @@ class LanguageModel(Network):
                 raise InputError(f"{query.word!r} in {query.pattern!r} has {len(ids)} tokens; {most}", code="pattern")
             rows.append(InputRow(ids, slot, query.embedding))
         return rows
-
-
-def _unpickled(precision: str, fingerprint: str, name: str, *about: Any) -> LanguageModel:
-    torch.set_float32_matmul_precision(precision)
-    lm = _loaded(name, *about)
-    if lm.fingerprint != fingerprint:
-        raise InputError(f"{name} was changed in memory, unseen by other processes; save it first", code="model")
-    return lm
-
-
-@lru_cache(maxsize=1)  # a process does many parts of the work with one model
-def _loaded(name: str, device: str, dtype: torch.dtype) -> LanguageModel:
-    lm = LanguageModel.from_pretrained(name, device=device)
-    lm.model.to(dtype)
-    return lm

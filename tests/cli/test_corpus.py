@@ -122,7 +122,7 @@ def test_arguments_are_always_paths(tmp_path, monkeypatch):
         ("settings", ["a.jsonl", "--out", "s", "--set", "contexts"]),
         ("output", ["a.jsonl", "--out", "taken"]),
         ("output", ["a.jsonl", "--out", "a.jsonl"]),
-        ("engine", ["a.jsonl", "--out", "s", "--engine", "spark"]),
+        ("settings", ["a.jsonl", "--out", "s", "--workers", "99999"]),
     ],
 )
 def test_mistakes_are_one_line_and_leave_nothing(tmp_path, monkeypatch, code, arguments):

@@ -27,7 +27,6 @@ def build_command(
     set_: options.Set = None,
     field: options.Field = "text",
     workers: options.Workers = None,
-    engine: options.EngineName = "local",
 ) -> None:
     """Count the words of a text and sample their contexts.
 
@@ -38,7 +37,7 @@ def build_command(
     lower_case = None if model is None else Tokens(load_tokenizer(model)).lower_case
     chosen = options.read_settings(CorpusSettings, settings, set_, contexts=contexts, lower_case=lower_case)
     wanted = CorpusSettings(**chosen)
-    corpus = rarewords.Corpus.build(options.paths(texts), out, wanted, field=field, workers=workers, engine=engine)
+    corpus = rarewords.Corpus.build(options.paths(texts), out, wanted, field=field, workers=workers)
     typer.echo(_summary(corpus))
 
 

@@ -60,8 +60,6 @@ def infer(
     contexts: Annotated[int | None, options.number(help="Use at most N contexts per word.")] = None,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
-    workers: options.Workers = None,
-    engine: options.EngineName = "local",
     device: options.Device = "auto",
 ) -> None:
     """Infer embeddings for words from their contexts in a corpus and their spelling.
@@ -83,11 +81,10 @@ def infer(
     opened, _ = open_learner(lm, learner)
     if isinstance(opened, rarewords.WordLearner):
         changed, cache = opened.with_settings(**changes), _readings_beside(corpus)
-        with options.engine_or_none(engine, workers) as runner:
-            done = changed.learn_words(asked, read, contexts=contexts, cache=cache, engine=runner)
+        done = changed.learn_words(asked, read, contexts=contexts, cache=cache)
     else:
-        if changes or workers or engine != "local":
-            problem = "--settings, --set, --workers and --engine have no effect on attentive mimicking"
+        if changes:
+            problem = "--settings and --set have no effect on attentive mimicking"
             raise InputError(problem, code="usage")
         assert isinstance(opened, rarewords.AttentiveMimicking)
         done = opened.learn_words(asked, read, contexts=contexts)
@@ -153,8 +150,6 @@ def ota(
     steps: Annotated[int | None, typer.Option(min=1, help="Number of steps (`fast` 100, `paper` 4000).")] = None,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
-    workers: options.Workers = None,
-    engine: options.EngineName = "local",
     device: options.Device = "auto",
 ) -> None:
     """Compute one embedding for each word of several subwords, which acts in the model as its subwords do.
@@ -173,7 +168,7 @@ def ota(
 
     torch.set_float32_matmul_precision("high")  # TF32 on a GPU
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
-    with options.engine_or_none(engine, workers) as runner, workspace(out) as cache:
-        result = rarewords.one_token_approximation(lm, listed, chosen, cache=cache, engine=runner)
+    with workspace(out) as cache:
+        result = rarewords.one_token_approximation(lm, listed, chosen, cache=cache)
         options.save_embeddings(out, result.embeddings, result.skipped)
     typer.echo(f"{out}: {len(result.embeddings):,} embeddings, {len(result.skipped):,} words skipped")

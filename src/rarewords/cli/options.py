@@ -4,7 +4,6 @@ import json
 import re
 import tomllib
 from collections.abc import Collection
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from rarewords._internal.engine import Engine, engine_for
 from rarewords._internal.files import read_text, require_new_file
 from rarewords._internal.schema import checked_settings
 from rarewords.embeddings import WordEmbeddings
@@ -43,7 +41,6 @@ Field = Annotated[str, advanced(help="The field that holds the text in jsonl, cs
 SettingsFile = Annotated[Path | None, advanced("--settings", metavar="FILE", help="A TOML file with settings.")]
 Set = Annotated[list[str] | None, advanced("--set", metavar="KEY=VALUE", help="One setting; may be repeated.")]
 Workers = Annotated[int | None, advanced(min=1, help="Processes; by default as many as are worth it.")]
-EngineName = Annotated[str, advanced(metavar="ENGINE", help="`local` processes or `ray`, at RAY_ADDRESS.")]
 Json = Annotated[bool, advanced("--json", help="Print the result as JSON on stdout.")]
 
 
@@ -76,11 +73,6 @@ def _toml(text: str, source: str) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         problem = f"the settings in {source} cannot be read: {error}; give TOML"
         raise InputError(problem, code="settings") from None
-
-
-def engine_or_none(name: str, workers: int | None) -> AbstractContextManager[Engine | None]:
-    """The engine that ``--engine`` and ``--workers`` ask for; None for one local process."""
-    return nullcontext() if name == "local" and workers in (None, 1) else engine_for(name, workers)
 
 
 def save_embeddings(out: Path, embeddings: WordEmbeddings, skipped: dict[str, str]) -> None:

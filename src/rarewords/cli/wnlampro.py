@@ -54,8 +54,6 @@ def evaluate(
     answers: Annotated[bool, typer.Option("--answers", help="Keep answers, for `wnlampro compare --words`.")] = False,
     settings: options.SettingsFile = None,
     set_: options.Set = None,
-    workers: options.Workers = None,
-    engine: options.EngineName = "local",
     device: options.Device = "auto",
     as_json: options.Json = False,
 ) -> None:
@@ -78,9 +76,9 @@ def evaluate(
         label = f"{shown_name(model)} {Path(embeddings).stem}"
     dataset = rarewords.wnlampro.load(data)
     lm = rarewords.LanguageModel.from_pretrained(model, device=device)
-    with workspace(out) as cache, options.engine_or_none(engine, workers) as runner:
+    with workspace(out) as cache:
         result = rarewords.wnlampro.evaluate(
-            lm, dataset, chosen, embeddings=given, label=label, cache=cache, engine=runner, answers=answers
+            lm, dataset, chosen, embeddings=given, label=label, cache=cache, answers=answers
         )
         result.save(out)
     about = {"settings": dict(result.settings), "cells": result.summary()}

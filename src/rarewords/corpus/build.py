@@ -13,7 +13,7 @@ from dataclasses import asdict, astuple
 from pathlib import Path
 
 from rarewords._internal.cache import key_of, require_free, workspace
-from rarewords._internal.engine import Engine, cores, engine_for
+from rarewords._internal.engine import ProcessMap, cores, processes
 from rarewords._internal.files import write_json
 from rarewords._internal.progress import message, progress
 from rarewords.corpus.corpus import Corpus
@@ -32,15 +32,13 @@ def build(
     *,
     field: str = "text",
     workers: int | None = None,
-    engine: str = "local",
 ) -> Corpus:
     """Make a corpus from text.
 
     :param texts: texts, files, folders, patterns, records, ``-`` for standard input. A string that names a
         file is read as one. A file whose bytes were already read is skipped.
     :param field: the field that holds the text in JSON lines, CSV and Parquet.
-    :param workers: processes on this machine, or tasks at a time on a cluster; by default as many as the size of
-        the text is worth.
+    :param workers: processes; by default as many as the size of the text is worth.
     """
     out, settings = Path(out), settings or CorpusSettings()
     texts = [texts] if isinstance(texts, str | Path) else texts
@@ -53,23 +51,25 @@ def build(
                 message(f"Skipping {source.path}: its text has already been read")
             elif source.size:
                 sources[digest] = source
-        if engine == "local" and workers is None:
+        if workers is None:
             # To start a process takes as long as to read some megabytes.
             workers = min(cores(), 1 + sum(source.size for source in sources.values()) // (2 * SHARD_BYTES))
-        with engine_for(engine, workers) as runner:
-            parts = _read(sources, settings, runner, cache.path / "shards")
-            merge_parts(parts, settings, list(sources), out, runner, cache.path)
+        with processes(workers) as in_processes:
+            parts = _read(sources, settings, workers, in_processes, cache.path / "shards")
+            merge_parts(parts, settings, list(sources), out, in_processes, cache.path)
     return Corpus.open(out)
 
 
-def _read(sources: dict[str, Source], settings: CorpusSettings, engine: Engine, work: Path) -> list[Path]:
+def _read(
+    sources: dict[str, Source], settings: CorpusSettings, workers: int, in_processes: ProcessMap, work: Path
+) -> list[Path]:
     """Turn text into parts, reusing those of an earlier start."""
     # min_count is applied when merging; parts do not depend on it.
     about = {**asdict(settings), "min_count": 1}
     shards = {
         work / key_of(about, digest, astuple(shard)[1:]): shard
         for digest, source in sources.items()
-        for shard in cut([source], engine.workers)
+        for shard in cut([source], workers)
     }
     for folder in work.glob("*"):
         if folder not in shards:
@@ -79,7 +79,7 @@ def _read(sources: dict[str, Source], settings: CorpusSettings, engine: Engine, 
         message(f"Resuming: {len(shards) - len(left)} of {len(shards)} shards are finished")
     with progress("Reading", total=sum(shards[folder].bytes for folder in left) / 1e6, unit="MB") as bar:
         try:
-            for place, _ in engine.map(_run_shard, [(shards[folder], settings, folder) for folder in left]):
+            for place, _ in in_processes(_run_shard, [(shards[folder], settings, folder) for folder in left]):
                 bar.advance(shards[left[place]].bytes / 1e6)
         except InputError:  # of a damaged file nothing is kept
             damaged = {shards[folder].source for folder in left if not (folder / "done.json").exists()}

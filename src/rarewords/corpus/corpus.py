@@ -101,10 +101,6 @@ class Corpus:
                 raise InputError(f"{place} is missing or damaged; build the corpus again", code="damaged")
         return cls(path, header)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled by its path: another process opens the corpus itself."""
-        return Corpus.open, (self.path.absolute(),)
-
     def check(self) -> None:
         """Compare every file with its checksum now, not on first use."""
         _ = self.words, self.context_rows, self.sentence_file

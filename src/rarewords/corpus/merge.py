@@ -5,7 +5,7 @@
 2. For each range of sentence keys: the text of the sentences that these contexts need
    (:func:`merge_sentences`).
 
-Each step runs on the engine, leaves its result in the work folder and is not repeated after an interruption.
+Each step runs in several processes, leaves its result in the work folder and is not repeated after an interruption.
 The number of ranges grows with the data, so memory does not; the result does not depend on it.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from rarewords._internal.cache import key_of
-from rarewords._internal.engine import Engine
+from rarewords._internal.engine import ProcessMap
 from rarewords._internal.files import file_digest, read_json, whole_folder, write_json
 from rarewords._internal.progress import progress
 from rarewords.corpus.columns import offsets, open_batch, rows_between, write_batch
@@ -51,7 +51,12 @@ class Merge:
 
 
 def merge_parts(
-    parts: Sequence[Path], settings: CorpusSettings, texts: Sequence[str], out: Path, engine: Engine, work: Path
+    parts: Sequence[Path],
+    settings: CorpusSettings,
+    texts: Sequence[str],
+    out: Path,
+    in_processes: ProcessMap,
+    work: Path,
 ) -> None:
     """Merge parts into a corpus at ``out``; intermediate results go to ``work``.
 
@@ -65,8 +70,8 @@ def merge_parts(
         shutil.rmtree(work, ignore_errors=True)  # a second start has no use for it
         raise InputError("the text has no words; check that the files hold text", code="no-text")
     contexts = sum(len(open_batch(path / "words.arrow")["contexts"].flatten()) for path in parts)
-    _run(merge, "words", contexts // CONTEXTS_AT_ONCE + 1, engine)
-    _run(merge, "sentences", totals.sentences // SENTENCES_AT_ONCE + 1, engine)
+    _run(merge, "words", contexts // CONTEXTS_AT_ONCE + 1, in_processes)
+    _run(merge, "sentences", totals.sentences // SENTENCES_AT_ONCE + 1, in_processes)
     with whole_folder(out) as folder, progress("Writing the corpus"):
         written = _write_tables(merge, folder)
         files = {name: File((folder / name).stat().st_size, file_digest(folder / name)) for name in FILES}
@@ -74,11 +79,11 @@ def merge_parts(
         write_json(folder / "corpus.json", asdict(header))
 
 
-def _run(merge: Merge, step: str, ranges: int, engine: Engine) -> None:
+def _run(merge: Merge, step: str, ranges: int, in_processes: ProcessMap) -> None:
     """Run a step on each of some ranges of all 64-bit numbers."""
     edges = [2**64 * number // ranges for number in range(ranges + 1)]
     with progress(f"Merging {step}", total=ranges, unit="ranges") as bar:
-        for _ in engine.map(partial(_run_range, merge, step), list(enumerate(pairwise(edges)))):
+        for _ in in_processes(partial(_run_range, merge, step), list(enumerate(pairwise(edges)))):
             bar.advance()
 
 

@@ -10,14 +10,12 @@ tree``: the model then expects a word that fits both the place and what it knows
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from rarewords._internal.cache import Cache, key_of
-from rarewords._internal.engine import Engine
 from rarewords._internal.progress import progress
 from rarewords.corpus.corpus import Corpus
 from rarewords.learner.arithmetic import reading_type
@@ -105,27 +103,20 @@ def sums(readings: Tensor, counts: Tensor, weights: Tensor | None = None) -> Ten
 
 
 def read_corpus(
-    lm: LanguageModel,
-    words: Sequence[str],
-    corpus: Corpus,
-    how: tuple[str, int, int],
-    cache: Cache | None = None,
-    engine: Engine | None = None,
+    lm: LanguageModel, words: Sequence[str], corpus: Corpus, how: tuple[str, int, int], cache: Cache | None = None
 ) -> tuple[Tensor, np.ndarray]:
     """The mean reading of words in a corpus, and their numbers of contexts. *Shapes:* (words, dim), (words,)
 
     :param how: the kind of reading, how many contexts of a word at most, and to how many tokens each is cut.
     """
-    size = _WORDS_AT_ONCE if engine or lm.device.type == "cpu" else _WORDS_AT_ONCE_ON_GPU
-    chunks = [list(words[at : at + size]) for at in range(0, max(1, len(words)), size)]
-    task, parts = partial(_read_chunk, lm, corpus, how, cache), dict[int, dict[str, np.ndarray]]()
+    size = _WORDS_AT_ONCE if lm.device.type == "cpu" else _WORDS_AT_ONCE_ON_GPU
+    parts = []
     with progress("Reading", len(words), "words") as bar:
-        for number, part in (engine or Engine()).map(task, chunks):
-            parts[number] = part
-            bar.advance(len(chunks[number]))
-    readings, counts = (
-        np.concatenate([parts[number][name] for number in sorted(parts)]) for name in ("reading", "counts")
-    )
+        for start in range(0, max(1, len(words)), size):
+            chunk = list(words[start : start + size])
+            parts.append(_read_chunk(lm, corpus, how, cache, chunk))
+            bar.advance(len(chunk))
+    readings, counts = (np.concatenate([part[name] for part in parts]) for name in ("reading", "counts"))
     return torch.from_numpy(readings).to(lm.device), counts
 
 

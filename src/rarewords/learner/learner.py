@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from rarewords._internal.cache import Cache, key_of
-from rarewords._internal.engine import Engine, one_thread
+from rarewords._internal.engine import one_thread
 from rarewords._internal.files import reading, whole_folder, write_json
 from rarewords._internal.schema import checked_settings
 from rarewords.corpus.corpus import Corpus
@@ -150,24 +150,17 @@ class WordLearner:
 
     @one_thread()
     def learn_words(
-        self,
-        words: Sequence[str],
-        corpus: Corpus,
-        *,
-        contexts: int | None = None,
-        cache: Cache | None = None,
-        engine: Engine | None = None,
+        self, words: Sequence[str], corpus: Corpus, *, contexts: int | None = None, cache: Cache | None = None
     ) -> LearnedEmbeddings:
         """Embeddings of many words with their contexts from a corpus.
 
         :param contexts: use at most this many contexts per word; ``settings.contexts`` by default.
         :param cache: keeps what has been read; a later call reads only the rest.
-        :param engine: spreads the words over processes or machines; each loads the model by its name.
         """
         words = list(dict.fromkeys(words))
         how = self.settings.reading, contexts or self.settings.contexts, self._length
-        reading, counts = read_corpus(self.lm, words, corpus, how, cache, engine)
-        embeddings, share = (one.cpu().numpy() for one in self.embeddings(words, reading, counts, engine))
+        reading, counts = read_corpus(self.lm, words, corpus, how, cache)
+        embeddings, share = (one.cpu().numpy() for one in self.embeddings(words, reading, counts))
         good = np.isfinite(share)
         skipped = {word: _NOTHING for word, yes in zip(words, good, strict=True) if not yes}
         about = {"method": "learner", "learner": asdict(self.settings), **self._about}
@@ -214,9 +207,7 @@ class WordLearner:
         fitted = {"words": len(chosen), "held_out_cosine": cosine, "penalty": penalty, **asked}
         return replace(learner, transform=transform, fitted=fitted)
 
-    def embeddings(
-        self, words: Sequence[str], reading: Tensor, counts: np.ndarray, engine: Engine | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def embeddings(self, words: Sequence[str], reading: Tensor, counts: np.ndarray) -> tuple[Tensor, Tensor]:
         """Embeddings, and the share of the readings in each; NaN if there is nothing to make one from.
 
         :param reading: the mean reading of each word, the mean embedding without contexts. *Shape:* (words, dim)
@@ -234,7 +225,7 @@ class WordLearner:
         subwords, alone = known.mean.repeat(len(words), 1), np.flatnonzero(counts == 0).tolist()
         if alone:
             own = [words[row] for row in alone]
-            found = one_token_approximation(self.lm, own, keep_single=True, engine=engine).embeddings
+            found = one_token_approximation(self.lm, own, keep_single=True).embeddings
             for row, word in zip(alone, own, strict=True):
                 if word in found:  # which it is not with unknown characters
                     subwords[row] = torch.tensor(found[word])

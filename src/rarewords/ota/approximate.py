@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from rarewords._internal.cache import Cache, key_of
-from rarewords._internal.engine import Engine, in_threads
+from rarewords._internal.engine import in_threads
 from rarewords._internal.progress import progress
 from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
@@ -17,7 +17,7 @@ from rarewords.lm import LanguageModel
 from rarewords.ota.contexts import Frame
 from rarewords.ota.objective import Batch, baseline
 from rarewords.ota.settings import METHODS, OtaSettings
-from rarewords.ota.solver import Approximator, kept_curvature
+from rarewords.ota.solver import Approximator
 
 _WORDS_PER_BATCH = 64  # on a CPU, where larger batches are no faster
 _TOKENS_PER_BATCH = 16384  # on a GPU: enough to keep it busy, whatever its memory
@@ -39,7 +39,6 @@ def one_token_approximation(
     method: str = "ota",
     keep_single: bool = False,
     cache: Cache | None = None,
-    engine: Engine | None = None,
 ) -> Approximation:
     """One embedding for each word or phrase of several subwords, which acts in the model as its subwords do.
 
@@ -51,7 +50,6 @@ def one_token_approximation(
     :param method: ``ota``, or a baseline: ``first``, ``last`` or ``avg`` of the subwords' embeddings.
     :param keep_single: give words of one subword the model's own embedding instead of leaving them out.
     :param cache: keeps finished batches, so that an interrupted run resumes.
-    :param engine: spreads the batches over processes or machines; each loads the model by its name.
     """
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}, not {method!r}", code="settings")
@@ -66,12 +64,10 @@ def one_token_approximation(
         else:  # a word of one subword has an embedding already, whatever the method
             ids = torch.tensor([subwords[row] for row in rows], device=lm.device)
             matrix[rows] = baseline(lm, ids, "avg" if method == "ota" else method).cpu().numpy()
-    curvature = kept_curvature(lm, settings) if settings.newton and searched else None
-    task = partial(_solved, Approximator(lm, settings, curvature), cache)
+    task = partial(_solved, Approximator(lm, settings), cache)
     parts = [[subwords[row] for row in rows] for rows in searched]
-    done = engine.map(task, parts) if engine else enumerate(in_threads(task, parts, lm.device.type))
     with progress("Approximating", total=sum(map(len, parts)), unit="words") as bar:
-        for number, embeddings in done:
+        for number, embeddings in enumerate(in_threads(task, parts, lm.device.type)):
             matrix[searched[number]] = embeddings
             bar.advance(len(embeddings))
     about: dict[str, object] = {"model": lm.name, "fingerprint": lm.fingerprint, "method": method}

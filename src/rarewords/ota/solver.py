@@ -26,14 +26,10 @@ _WORDS, _DRAWS, _AT_ONCE = 256, 8, 64  # to estimate the curvature from
 
 @dataclass(frozen=True, eq=False)
 class Approximator:
-    """One-token approximation on one model, as the settings ask for.
-
-    :param curvature: the result of :func:`kept_curvature`, if it is at hand. *Shape:* (dim, dim)
-    """
+    """One-token approximation on one model, as the settings ask for."""
 
     lm: LanguageModel
     settings: OtaSettings
-    curvature: np.ndarray | None = None
 
     @cached_property
     def objective(self) -> Objective:
@@ -42,8 +38,7 @@ class Approximator:
     @cached_property
     def inverse(self) -> Tensor:
         """The inverse of the damped curvature, which turns a gradient into a step. *Shape:* (dim, dim)"""
-        known = kept_curvature(self.lm, self.settings) if self.curvature is None else self.curvature
-        curvature = torch.from_numpy(known).double()
+        curvature = torch.from_numpy(kept_curvature(self.lm, self.settings)).double()
         damping = _DAMPING * curvature.diagonal().mean()
         inverse: Tensor = torch.linalg.inv(curvature + damping * torch.eye(self.lm.dim))
         return inverse.float().to(self.lm.device)

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 
 from rarewords._internal.cache import Cache, key_of
-from rarewords._internal.engine import Engine
 from rarewords._internal.progress import progress
 from rarewords._internal.schema import bounded, check_bounds
 from rarewords.embeddings import WordEmbeddings
@@ -69,7 +68,6 @@ def evaluate(
     embeddings: WordEmbeddings | None = None,
     label: str | None = None,
     cache: Cache | None = None,
-    engine: Engine | None = None,
     answers: bool = False,
 ) -> ProbeResult:
     """Probe a model.
@@ -77,7 +75,6 @@ def evaluate(
     :param embeddings: for the method ``embeddings``.
     :param label: the name of the result in tables; by default the model and the method.
     :param cache: keeps finished work, so that an interrupted evaluation resumes.
-    :param engine: spreads the work over processes or machines.
     :param answers: keep each entry's best question with its first answers.
     """
     settings = settings or EvalSettings()
@@ -89,7 +86,7 @@ def evaluate(
     replacing = _replacements(lm, entries, settings, embeddings)
     questions = [_questions(lm, entry, replacing.get(entry.word.text), settings.placement) for entry in entries]
     asked = [question for group in questions for question in group]
-    ids = _predict(lm, settings.depth, asked, cache, engine)
+    ids = _predict(lm, settings.depth, asked, cache)
     answered = np.split(ids, np.cumsum([len(group) for group in questions])[:-1])
     found = [np.isin(rows, group[0].targets) for group, rows in zip(questions, answered, strict=True)]
     rank, hits3, hits10 = np.array([score(one) for one in found]).T
@@ -175,18 +172,14 @@ def _best_answers(tokens: Tokens, questions: Sequence[_Question], ids: np.ndarra
     return f"{query.pattern.replace('<W>', query.word)} {', '.join(answers)}"
 
 
-def _predict(
-    lm: LanguageModel, depth: int, asked: Sequence[_Question], cache: Cache | None, engine: Engine | None
-) -> np.ndarray:
+def _predict(lm: LanguageModel, depth: int, asked: Sequence[_Question], cache: Cache | None) -> np.ndarray:
     """The first ``depth`` answers to each query, the most probable first. *Shape:* (queries, depth)"""
-    shards = [asked[i : i + QUERIES_PER_SHARD] for i in range(0, len(asked), QUERIES_PER_SHARD)]
-    answer = partial(_answer_shard, lm, depth, cache)
     ids = np.zeros((len(asked), depth), np.int32)
     with progress("Filling blanks", total=len(asked), unit="queries") as bar:
-        for number, found in (engine or Engine()).map(answer, shards):
-            start = number * QUERIES_PER_SHARD
-            ids[start : start + len(found)] = found
-            bar.advance(len(found))
+        for start in range(0, len(asked), QUERIES_PER_SHARD):
+            shard = asked[start : start + QUERIES_PER_SHARD]
+            ids[start : start + len(shard)] = _answer_shard(lm, depth, cache, shard)
+            bar.advance(len(shard))
     return ids
 
 

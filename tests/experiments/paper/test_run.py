@@ -17,7 +17,6 @@ from experiments.paper.run import PARTS, check_parts, reproduce
 from experiments.paper.settings import CONFIGURATIONS, sample_dataset
 from experiments.paper.stages import Stages
 from rarewords import LanguageModel, WordEmbeddings, wnlampro
-from rarewords._internal.engine import engine_for
 from rarewords.wnlampro.dataset import BANDS, RELATIONS
 from rarewords.wnlampro.result import ProbeResult
 from tests.architectures import small_model
@@ -268,8 +267,7 @@ def test_unknown_parts_are_refused():
 
 @pytest.mark.slow
 def test_several_processes_make_the_same_results(done, lm, corpus, settings, tmp_path):
-    with engine_for("local", workers=2) as engine:
-        found = reproduce(lm, corpus, tmp_path, parts=["main"], settings=settings, engine=engine)
+    found = reproduce(lm, corpus, tmp_path, parts=["main"], settings=settings, workers=2)
     assert to_json(found.parts["main"]) == to_json(done[1].parts["main"])
     # Each training was made once, and by the workers: the parts only found it.
     report = (tmp_path / "report.md").read_text("utf-8")
