@@ -76,7 +76,7 @@ def collect(
     out.write_text("".join(json.dumps(line) + "\n" for line in kept), "utf-8")
     done = {line["word"] for line in kept}
     left = [word for word in in_turn(entries)[:words] if word not in done]
-    learner, _ = learner_for(lm, lm, None, opened, placement)
+    learner, _ = learner_for(lm, lm, None, opened)
     check = check_for(lm, lm, placement, found=True)
     for start in range(0, len(left), _AT_ONCE):
         holdouts, missing = [], []

@@ -42,7 +42,7 @@ from rarewords.wnlampro.dataset import Dataset
 from rarewords.wnlampro.probing import EvalSettings
 
 RESULTS = Path(__file__).parent / "results"
-CONTEXTS, LENGTHS, READINGS = (32, 16, 12, 8, 4), (64, 32), ("both", "shown", "masked")
+CONTEXTS, LENGTHS, READINGS = (32, 24, 16, 8, 4), (64, 32), ("both", "shown", "masked")
 _MOST = CONTEXTS[0]
 # Held-out contexts, neighbours in each, characters on either side.
 CHECKS = ((8, 3, 160), (8, 3, 80), (8, 3, 60), (8, 3, 40), (8, 2, 60), (4, 3, 80))
@@ -116,7 +116,7 @@ def check(
     lm, opened = LanguageModel.from_pretrained(model), Corpus.open(corpus)
     results = Results(None, "teach curve check", lm, corpus=opened.key, placement=placement)
     results.out = RESULTS / f"curve-check-{placement}-{results.model}.json"
-    learner, _ = learner_for(lm, lm, None, opened, placement)
+    learner, _ = learner_for(lm, lm, None, opened)
     settings = TeachSettings(placement=placement)
     judge = check_for(lm, lm, placement, found=True)
     entries = [entry for entry in wnlampro.load().select(subset="dev") if entry.relation != "corruption"]

@@ -147,11 +147,15 @@ class LanguageModel(Network):
         how: dict[str, Any] = {"placement": placement, "allow_prediction": allow_prediction, "whole": whole}
         done = inject(self.model, self.tokenizer, embeddings, **how)
         self.tokens = Tokens(self.tokenizer)  # without what was known of the old vocabulary
-        self.__dict__.pop("fingerprint", None)
+        for name in ("fingerprint", "_in_bfloat16"):
+            self.__dict__.pop(name, None)
         return done
 
-    def fill(self, queries: Sequence[Query], *, top_k: int = 100) -> Answers:
-        """The ``top_k`` most probable fillers of each query's blank; none depends on the other queries."""
+    def fill(self, queries: Sequence[Query], *, top_k: int = 100, quick: bool = False) -> Answers:
+        """The ``top_k`` most probable fillers of each query's blank; none depends on the other queries.
+
+        :param quick: compute in bfloat16 if that is faster here.
+        """
         if top_k < 1:
             raise InputError(f"top_k must be at least 1, not {top_k}", code="settings")
         self.require("masked")
@@ -161,7 +165,7 @@ class LanguageModel(Network):
 
         def most_probable(batch: list[int], inputs: Tensor) -> tuple[Tensor, Tensor]:
             blanks = torch.tensor([list(rows[row].ids).index(mask) for row in batch], device=self.device)
-            logits = self.logits_at(inputs, blanks)
+            logits = self.logits_at(inputs, blanks, quick=quick)
             logits = logits if logits.dtype == torch.float64 else logits.float()
             best = torch.topk(logits, top_k, dim=-1)
             return best.indices, best.values - torch.logsumexp(logits, dim=-1, keepdim=True)

@@ -3,6 +3,7 @@
 Through ``inputs_embeds`` a word may be its subwords or a free embedding.
 """
 
+import copy
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from rarewords._internal.engine import batches_by_length, in_threads
+from rarewords.arithmetic import reading_type
 from rarewords.queries import InputRow
 
 R = TypeVar("R")
@@ -45,6 +47,15 @@ class Network:
     def _embedding(self) -> nn.Embedding:
         embedding: nn.Embedding = self.model.get_input_embeddings()
         return embedding
+
+    @cached_property
+    def _in_bfloat16(self) -> Any:
+        """The model with the weights of its linear layers in bfloat16, which autocast would convert at every call."""
+        own = {id(one): one for one in self.model.parameters()}  # all others are shared
+        for module in self.model.modules():
+            for name, weight in module.named_parameters(recurse=False) if isinstance(module, nn.Linear) else ():
+                own[id(weight)] = nn.Parameter(weight.bfloat16(), requires_grad=False)
+        return copy.deepcopy(self.model, own)
 
     @property
     def device(self) -> torch.device:
@@ -128,13 +139,17 @@ class Network:
         """The output of the last layer alone. *Shape:* (batch, length, hidden)"""
         return self.model.base_model(**_unpadded(inputs)).last_hidden_state  # type: ignore[no-any-return]
 
-    def logits_at(self, inputs: Tensor, places: Tensor) -> Tensor:
+    def logits_at(self, inputs: Tensor, places: Tensor, *, quick: bool = False) -> Tensor:
         """Logits over the vocabulary at one position of each row, or at several.
 
         :param inputs: *Shape:* (batch, length, dim)
         :param places: *Shape:* (batch,) or (batch, places)
+        :param quick: compute in bfloat16 if that is faster here; see :func:`reading_type`.
         :return: *Shape:* (batch, vocabulary) or (batch, places, vocabulary)
         """
+        if quick and reading_type(self.device) == torch.bfloat16:
+            with torch.autocast(self.device.type, torch.bfloat16):
+                return Network(self._in_bfloat16).logits_at(inputs, places)
         rows = torch.arange(len(places), device=places.device)
         rows = rows if places.dim() == 1 else rows[:, None]
         modules = next((names for names in _HEADS if all(hasattr(self.model, name) for name in names)), None)

@@ -18,7 +18,6 @@ from torch import Tensor
 from rarewords._internal.cache import Cache, key_of
 from rarewords._internal.progress import progress
 from rarewords.corpus.corpus import Corpus
-from rarewords.learner.arithmetic import reading_type
 from rarewords.learner.known_words import KnownWords
 from rarewords.learner.masked import MaskedContexts, contexts_of_words
 from rarewords.lm import LanguageModel
@@ -44,11 +43,9 @@ def read(lm: LanguageModel, known: KnownWords, contexts: MaskedContexts, reading
     if reading == "forbidden":
         ids = np.array([lm.whole_words[word] for word in contexts.words])[contexts.owner]
         own = torch.searchsorted(known.ids, torch.from_numpy(ids).to(lm.device))
-    half = reading_type(lm.device) == torch.bfloat16
 
     def expected(part: list[int], inputs: Tensor) -> Tensor:
-        with torch.autocast(lm.device.type, dtype=torch.bfloat16, enabled=half):
-            logits = lm.logits_at(inputs, torch.from_numpy(contexts.blank[part]).to(lm.device))
+        logits = lm.logits_at(inputs, torch.from_numpy(contexts.blank[part]).to(lm.device), quick=True)
         logits = logits[:, known.ids].float()
         if own is not None:
             logits.scatter_(1, own[part][:, None], float("-inf"))

@@ -274,7 +274,7 @@ def _score_neighbours(lm: LanguageModel, contexts: Sequence[Sequence[tuple[Query
 
     def scored(batch: list[int], inputs: Tensor) -> Tensor:
         at, true = (torch.from_numpy(one[batch]).to(lm.device) for one in (places, wanted))
-        return lm.logits_at(inputs, at).float().log_softmax(-1).gather(2, true[..., None])[..., 0]
+        return lm.logits_at(inputs, at, quick=True).float().log_softmax(-1).gather(2, true[..., None])[..., 0]
 
     found = np.full(used.shape, np.nan, np.float32)
     budget = _TOKENS_ON_CPU if lm.device.type == "cpu" else _TOKENS_ON_GPU

@@ -4,7 +4,6 @@ A matrix ships for the bundled model only. For any other masked LM it is fitted 
 model knows, and kept in the user's cache.
 """
 
-from dataclasses import asdict
 from pathlib import Path
 
 from filelock import FileLock
@@ -14,18 +13,16 @@ from rarewords._internal.progress import message
 from rarewords.corpus.corpus import Corpus
 from rarewords.learner.evidence import Learner
 from rarewords.learner.learner import WordLearner, usable_words
-from rarewords.learner.settings import BUNDLED_MIMIC, LearnerSettings, bundled_learner, is_learner
+from rarewords.learner.settings import BUNDLED_MIMIC, bundled_learner, is_learner
 from rarewords.learner.transfer import TransferLearner
 from rarewords.lm import LanguageModel
 from rarewords.mimic.attentive import AttentiveMimicking
 from rarewords.models import cache_folder
-from rarewords.tokens import Placement
 from rarewords.wnlampro.dataset import load
 
 # Two minutes for a model of 12 layers of 768 on two cores.
 FITTED_WORDS, FITTED_CONTEXTS = 1000, 3
 _FEWEST_WORDS = 300
-_SETTINGS = LearnerSettings(length=32)  # longer contexts cost more and say no more (experiments/teach)
 _TITLE = "Learner"
 
 
@@ -34,7 +31,6 @@ def learner_for(
     reader: LanguageModel,
     learner: Learner | str | Path | None,
     corpus: Corpus | None = None,
-    placement: Placement = "append",
 ) -> tuple[Learner, str]:
     """A learner for a model of any kind, and its name for the report.
 
@@ -43,13 +39,8 @@ def learner_for(
         or None for the best learner there is.
     """
     opened, name = open_learner(reader, learner, corpus)
-    if learner is None:
-        assert isinstance(opened, WordLearner)
-        if lm.kind != "masked":
-            opened = opened.with_settings(reading="masked")
-        elif placement == "replace":
-            # An embedding that stands alone does better without what the masked place says (experiments/teach).
-            opened = opened.with_settings(reading="shown")
+    if isinstance(opened, WordLearner) and learner is None and lm.kind != "masked":
+        opened = opened.with_settings(reading="masked")
     return opened if lm.kind == "masked" else TransferLearner.fit(opened, lm), name
 
 
@@ -71,7 +62,7 @@ def open_learner(
 def _default_learner(lm: LanguageModel, corpus: Corpus | None) -> tuple[WordLearner, str]:
     """The learner that ships for the bundled model; for any other, one fitted on the text if it suffices."""
     if corpus is None or bundled_learner(lm.fingerprint) is not None:
-        return WordLearner.for_model(lm).with_settings(length=_SETTINGS.length), "default"
+        return WordLearner.for_model(lm), "default"
     # Those to be taught need not be left out: they are no words the model knows.
     test_words = [entry.word.text for entry in load()]
     fits = corpus.settings.lower_case == lm.lower_case
@@ -79,8 +70,8 @@ def _default_learner(lm: LanguageModel, corpus: Corpus | None) -> tuple[WordLear
     if usable < _FEWEST_WORDS:
         name = f"no fitted learner: the text has {usable:,} known words to fit one on; {_FEWEST_WORDS} are needed"
         message(f"{_TITLE}: {name}")
-        return WordLearner(lm, _SETTINGS), name
-    recipe = lm.fingerprint, corpus.key, FITTED_WORDS, FITTED_CONTEXTS, asdict(_SETTINGS)
+        return WordLearner(lm), name
+    recipe = lm.fingerprint, corpus.key, FITTED_WORDS, FITTED_CONTEXTS
     folder = cache_folder() / "learners" / key_of(*recipe)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):  # of several processes that need it, one fits it and the others wait
@@ -89,7 +80,6 @@ def _default_learner(lm: LanguageModel, corpus: Corpus | None) -> tuple[WordLear
                 fitted = WordLearner.fit(
                     lm,
                     corpus,
-                    _SETTINGS,
                     words=FITTED_WORDS,
                     contexts=FITTED_CONTEXTS,
                     min_count=FITTED_CONTEXTS,

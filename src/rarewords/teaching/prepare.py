@@ -120,7 +120,7 @@ def prepare(request: Request, cache: Cache) -> Prepared:
         wanted = CorpusSettings(lower_case=lm.lower_case, words=rule)
         corpus = None if texts is None else open_corpus(texts, wanted, listed or (), request, cache)
     with cache.timed("learner"):
-        learner, learner_name = opened or learner_for(lm, reader, None, corpus, placement)
+        learner, learner_name = opened or learner_for(lm, reader, None, corpus)
     check = check_for(lm, reader, placement, found=listed is None, question=settings.question)
     with cache.timed("looking"):
         readings: Readings = {}

@@ -97,7 +97,7 @@ def ask_about(
     for word, embedding in zip(words, embeddings, strict=True):
         taught = () if placement is None else (embedding, placement)
         asked += [Query(with_article(question, word), word, *taught) for question in _PLAIN]
-    answers = lm.fill(asked, top_k=_WEIGHED)
+    answers = lm.fill(asked, top_k=_WEIGHED, quick=True)
     log_probs = torch.from_numpy(answers.log_probs).to(known.mean)
     answered = lm.embeddings[torch.from_numpy(answers.ids).to(lm.device)].float()
     expected = (torch.softmax(log_probs, dim=-1)[..., None] * answered).sum(-2)

@@ -16,7 +16,7 @@ from rarewords.errors import InputError
 from rarewords.injection.card import KINDS, model_card
 from rarewords.injection.inject import save_folder
 from rarewords.injection.taught import taught_tokens
-from rarewords.learner.arithmetic import reading_type
+from rarewords.arithmetic import reading_type
 from rarewords.lm import LanguageModel
 from rarewords.model_folder import REPORT, is_sentence_transformer
 from rarewords.models import Kind, shown_name

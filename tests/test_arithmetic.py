@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from rarewords.learner import arithmetic
-from rarewords.learner.arithmetic import reading_type
+from rarewords import arithmetic
+from rarewords.arithmetic import reading_type
 from rarewords.learner.expected import read
 from rarewords.learner.known_words import KnownWords
 from rarewords.learner.masked import contexts_of_sentences
