@@ -72,7 +72,7 @@ def test_a_model_of_another_kind_is_taught_through_the_reader_model(lm):
     assert (type(learner.learner), name) == (AttentiveMimicking, "am")
 
 
-def test_where_an_embedding_stands_alone_words_are_shown(lm):
-    appended, replaced = (learner_for(lm, lm, None, None, one)[0].settings for one in ("append", "replace"))
-    assert (appended.reading, replaced.reading) == ("both", "shown")
-    assert appended.length == replaced.length == 32
+def test_a_masked_lm_is_shown_the_word_and_a_reader_of_another_model_is_not(lm):
+    shown, _ = learner_for(lm, lm, None)
+    masked, _ = learner_for(LanguageModel(*small_causal("llama")), lm, None)
+    assert (shown.settings.reading, masked.learner.settings.reading) == ("shown", "masked")

@@ -27,10 +27,7 @@ _TITLE = "Learner"
 
 
 def learner_for(
-    lm: LanguageModel,
-    reader: LanguageModel,
-    learner: Learner | str | Path | None,
-    corpus: Corpus | None = None,
+    lm: LanguageModel, reader: LanguageModel, learner: Learner | str | Path | None, corpus: Corpus | None = None
 ) -> tuple[Learner, str]:
     """A learner for a model of any kind, and its name for the report.
 
