@@ -68,8 +68,6 @@ class TransferLearner:
         """The masked LM that reads."""
         return self.learner.lm
 
-    passes = 1
-
     @property
     def key(self) -> str:
         """A digest of everything the embeddings depend on besides the target."""
