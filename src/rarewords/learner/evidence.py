@@ -106,9 +106,8 @@ def ridge(inputs: Tensor, targets: Tensor) -> tuple[Tensor, float, float]:
             added = penalty * square.trace() / len(eye) * eye
             yield start + torch.linalg.solve(square + added, product - square @ start)
 
-    cosines = {}
-    for penalty, matrix in zip(_PENALTIES, solve(x[~held], y[~held], _PENALTIES), strict=True):
-        cosines[penalty] = float(torch.cosine_similarity(x[held] @ matrix, y[held]).mean())
+    fitted = zip(_PENALTIES, solve(x[~held], y[~held], _PENALTIES), strict=True)
+    cosines = {penalty: float(torch.cosine_similarity(x[held] @ matrix, y[held]).mean()) for penalty, matrix in fitted}
     best = max(cosines, key=cosines.__getitem__)
     (matrix,) = solve(x, y, [best])
     return matrix.float(), cosines[best], best

@@ -84,10 +84,10 @@ class WordLearner:
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the learner as a folder. The matrix is stored in half precision, which is exact enough."""
         tensors = {} if self.transform is None else {"transform": self.transform.cpu().half().contiguous()}
+        config = {"format": LEARNER_FORMAT, "settings": asdict(self.settings), **self._about}
         with whole_folder(folder) as temporary:
             save_file(tensors, temporary / "model.safetensors", metadata={"format": "pt"})
-            config = {"format": LEARNER_FORMAT, "settings": asdict(self.settings)}
-            write_json(temporary / "config.json", {**config, **self._about})
+            write_json(temporary / "config.json", config)
 
     def with_settings(self, **changes: Any) -> Self:
         """The same learner with some settings changed."""
