@@ -35,6 +35,17 @@ class LearnerSettings:
         check_bounds(self)
 
 
+def _config(folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    config = read_json(path) if path.is_file() else None
+    return config if isinstance(config, dict) else {}
+
+
+def is_learner(folder: str | Path) -> bool:
+    """Whether a folder holds a learner, as opposed to an attentive mimicking model."""
+    return _config(Path(folder)).get("format") == LEARNER_FORMAT
+
+
 @dataclass(frozen=True)
 class LearnerConfig:
     """What ``config.json`` of a learner or a mimic model holds."""
@@ -57,18 +68,7 @@ def read_config(folder: Path, expected: str, fingerprint: str, remedy: str) -> L
     return found
 
 
-def is_learner(folder: Path) -> bool:
-    """Whether a folder holds a learner, as opposed to an attentive mimicking model."""
-    return _config(folder).get("format") == LEARNER_FORMAT
-
-
 def bundled_learner(fingerprint: str) -> Path | None:
     """The learner that ships for the bundled language model, if that is the model."""
     folder = _ASSETS / "gte-learner"
     return folder if _config(folder).get("fingerprint") == fingerprint else None
-
-
-def _config(folder: Path) -> dict[str, Any]:
-    path = folder / "config.json"
-    config = read_json(path) if path.is_file() else None
-    return config if isinstance(config, dict) else {}
