@@ -86,8 +86,7 @@ def main(
     often = [opened.count(word) >= _FREQUENT for word in wanted]
     groups = {kind: [word for word, yes in zip(wanted, often, strict=True) if yes == kind] for kind in limits}
     rows = np.unique(np.concatenate([opened.references(groups[kind], limits[kind])[1] for kind in limits]))
-    marks = [*lm.whole_words, *lm.tokens.marks_and_numbers]
-    known = np.unique(word_hashes([*wanted, *marks]))
+    known = np.unique(word_hashes([*wanted, *lm.tokens.one_subword]))
     with whole_folder(out) as folder:
         lines = map("{}\t{}\t{}".format, words, counts.tolist(), in_text.tolist())
         (folder / "counts.tsv").write_text("\n".join(lines) + "\n", "utf-8")

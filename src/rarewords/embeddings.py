@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -95,12 +96,10 @@ class WordEmbeddings:
     def merge(self, other: "WordEmbeddings") -> "WordEmbeddings":
         """The union of both; ``other`` wins for a word that both have."""
         if self.dim != other.dim:
-            problem = f"embeddings of size {self.dim} and {other.dim} cannot be merged"
-            raise InputError(problem, code="embeddings")
-        kept = [word for word in self.words if word not in other]
-        rows = self.matrix[[self._rows[word] for word in kept]]
-        settings = {"merged": [self.settings, other.settings]}
-        return WordEmbeddings([*kept, *other.words], np.concatenate([rows, other.matrix]), settings)
+            raise InputError(f"embeddings of size {self.dim} and {other.dim} cannot be merged", code="embeddings")
+        kept = self.subset(word for word in self.words if word not in other)
+        matrix = np.concatenate([kept.matrix, other.matrix])
+        return WordEmbeddings([*kept.words, *other.words], matrix, {"merged": [self.settings, other.settings]})
 
     def save(self, path: str | Path) -> None:
         """Write a safetensors file, whole or not at all; the same bytes for the same content."""
@@ -112,11 +111,10 @@ class WordEmbeddings:
         }
         metadata = {"format": _FORMAT, "settings": json.dumps(self.settings, sort_keys=True)}
         header: dict[str, Any] = {"__metadata__": metadata}
-        start = 0
+        end = 0
         for name, (dtype, tensor) in tensors.items():
-            end = start + tensor.nbytes
+            start, end = end, end + tensor.nbytes
             header[name] = {"dtype": dtype, "shape": tensor.shape, "data_offsets": [start, end]}
-            start = end
         # Written by hand, not by the safetensors library: it orders metadata at random, so the same content
         # would give other bytes, and it hides a full disk in an error of its own.
         head = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
@@ -135,8 +133,7 @@ class WordEmbeddings:
         with reading(path, remedy), safe_open(path, "pt") as file:
             metadata, names = file.metadata() or {}, ("embeddings", "word_ends", "words_utf8")
             if metadata.get("format") != _FORMAT or set(names) - set(file.keys()):
-                problem = f"{path} is a safetensors file, but not one of word embeddings"
-                raise InputError(problem, code="embeddings")
+                raise InputError(f"{path} is a safetensors file, but not one of word embeddings", code="embeddings")
             embeddings.matrix, ends, text = (file.get_tensor(name).numpy() for name in names)
             kinds = [(one.ndim, str(one.dtype)) for one in (embeddings.matrix, ends, text)]
             right = kinds == [(2, "float32"), (1, "int64"), (1, "uint8")]
@@ -146,10 +143,9 @@ class WordEmbeddings:
                 raise InputError(problem, code="damaged")
             raw = text.tobytes()
             embeddings.words = [raw[start:end].decode() for start, end in pairwise([0, *ends.tolist()])]
-        try:
+        found = None
+        with suppress(ValueError, RecursionError):
             found = json.loads(metadata.get("settings", ""))
-        except (ValueError, RecursionError):
-            found = None
         embeddings.settings = parse(dict[str, Any], found, path, remedy)
         return embeddings
 

@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -35,22 +35,14 @@ class LanguageModel(Network):
 
     :param name: ``default``, a folder or a hub name that the same model can be loaded from.
     :param folder: where its files are, if it was loaded from a folder.
-    :param report: what ``teach`` did to it, as ``teaching.json`` has it.
+    :ivar report: what ``teach`` did to it, as ``teaching.json`` has it.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        tokenizer: Any,
-        *,
-        name: str = "model",
-        folder: Path | None = None,
-        report: Mapping[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, model: Any, tokenizer: Any, *, name: str = "model", folder: Path | None = None) -> None:
         super().__init__(model)
-        self.tokens = Tokens(tokenizer)
-        self.tokenizer = tokenizer
-        self.name, self.folder, self.report = name, folder, dict(report or {})
+        self.tokens, self.tokenizer = Tokens(tokenizer), tokenizer
+        self.name, self.folder = name, folder
+        self.report: dict[str, Any] = {}
 
     @classmethod
     def from_pretrained(cls, name: str | Path = DEFAULT_MODEL, *, device: str = "auto") -> Self:
@@ -64,12 +56,15 @@ class LanguageModel(Network):
         for parameter in model.parameters():
             # Mapped from a file, numbers lie where its header ends, and how they are aligned changes rounding.
             parameter.data = parameter.data.clone()
-        return cls(model, tokenizer, name=str(name), folder=folder, report=read_report(folder))
+        lm = cls(model, tokenizer, name=str(name), folder=folder)
+        lm.report = read_report(folder)
+        return lm
 
     def copy(self) -> Self:
         """The same model a second time in memory, to be changed."""
-        model, tokenizer = copy.deepcopy((self.model, self.tokenizer))
-        return type(self)(model, tokenizer, name=self.name, folder=self.folder, report=self.report)
+        again = type(self)(*copy.deepcopy((self.model, self.tokenizer)), name=self.name, folder=self.folder)
+        again.report = dict(self.report)
+        return again
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write an ordinary Hugging Face folder with a model card that lists the added words."""
@@ -179,8 +174,6 @@ class LanguageModel(Network):
 
     def input_rows(self, queries: Sequence[Query]) -> list[InputRow]:
         """The token ids of each query, with its embedding in place of the word or behind it."""
-        if not queries:
-            return []
         rows, slash = [], self.tokens.behind_a_word("/")
         encoded = self.tokens.encode_blanks([one.pattern for one in queries], [one.word for one in queries])
         for query, (ids, start, end) in zip(queries, encoded, strict=True):

@@ -44,9 +44,9 @@ class Network:
             parameter.requires_grad_(False)
 
     @property
-    def _embedding(self) -> nn.Embedding:
-        embedding: nn.Embedding = self.model.get_input_embeddings()
-        return embedding
+    def embeddings(self) -> Tensor:
+        """The input embeddings of the whole vocabulary, detached. *Shape:* (vocabulary, dim)"""
+        return self.model.get_input_embeddings().weight.detach()  # type: ignore[no-any-return]
 
     @cached_property
     def _in_bfloat16(self) -> Any:
@@ -60,17 +60,17 @@ class Network:
     @property
     def device(self) -> torch.device:
         """The device the model computes on."""
-        return self._embedding.weight.device
+        return self.embeddings.device
 
     @property
     def dtype(self) -> torch.dtype:
         """The number type it computes in."""
-        return self._embedding.weight.dtype
+        return self.embeddings.dtype
 
     @property
     def dim(self) -> int:
         """The size of an input embedding; in some architectures less than a hidden state's."""
-        return int(self._embedding.weight.shape[1])
+        return self.embeddings.shape[1]
 
     @property
     def hidden(self) -> int:
@@ -91,11 +91,6 @@ class Network:
         padding = getattr(table, "padding_idx", None)
         return positions - (padding + 1 if padding is not None else 0)
 
-    @property
-    def embeddings(self) -> Tensor:
-        """The input embeddings of the whole vocabulary, detached. *Shape:* (vocabulary, dim)"""
-        return self._embedding.weight.detach()
-
     @cached_property
     def fingerprint(self) -> str:
         """Sixteen hexadecimal digits that differ between models whose embeddings cannot be mixed.
@@ -103,11 +98,11 @@ class Network:
         They depend on the weights alone: names of parameters and settings change with the version of
         transformers, and a model must keep its fingerprint on another machine.
         """
-        samples = set()
+        samples, embeddings = set(), self.model.get_input_embeddings().weight
         for name, parameter in self.model.named_parameters():
             if name.startswith("pooler."):  # of no use here, and random if the model was saved without one
                 continue
-            sample = parameter if parameter is self._embedding.weight else parameter.flatten()[:64]
+            sample = parameter if parameter is embeddings else parameter.flatten()[:64]
             numbers = sample.detach().float().cpu().numpy().tobytes()
             samples.add(hashlib.sha256(str(tuple(parameter.shape)).encode() + numbers).hexdigest())
         kind = f"{self.model.config.model_type} {self.layers}"
@@ -121,7 +116,7 @@ class Network:
         :param embeddings: *Shape:* (batch, dim)
         :return: *Shape:* (batch, length, dim)
         """
-        embedded = nn.functional.embedding(ids, self._embedding.weight)
+        embedded = nn.functional.embedding(ids, self.embeddings)
         if slots is None or embeddings is None:
             return embedded
         places = torch.arange(ids.shape[1], device=ids.device)[None, :, None] == slots[:, None, None]
@@ -176,8 +171,11 @@ class Network:
             inputs = self.embed(ids)
             if free := [at for at, one in enumerate(own) if one.embedding is not None]:
                 slots = torch.tensor([own[at].slot for at in free], device=self.device)
-                embeddings = torch.stack([_tensor(own[at].embedding) for at in free])
-                inputs[free, slots] = embeddings.to(inputs)
+                embeddings = [  # copied, because torch warns of arrays that are read-only
+                    torch.asarray(own[at].embedding, dtype=torch.float32, device="cpu", copy=True, requires_grad=False)
+                    for at in free
+                ]
+                inputs[free, slots] = torch.stack(embeddings).to(inputs)
             with sdpa_kernel(_ATTENTION) if self.device.type == "cuda" else nullcontext():
                 return batch, compute(batch, inputs)
 
@@ -188,8 +186,3 @@ class Network:
 def _unpadded(inputs: Tensor) -> dict[str, Tensor]:
     mask = torch.ones(inputs.shape[:2], dtype=torch.long, device=inputs.device)
     return {"inputs_embeds": inputs, "attention_mask": mask}
-
-
-def _tensor(embedding: Any) -> Tensor:
-    # torch warns of embeddings that are read-only, as those that Ray sends, hence the copy.
-    return (torch.tensor(embedding) if isinstance(embedding, np.ndarray) else embedding.detach()).float().cpu()

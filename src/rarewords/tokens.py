@@ -5,7 +5,7 @@ subwords are the tokens that cover its characters, found by their offsets.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -49,18 +49,15 @@ class Tokens:
     @cached_property
     def lower_case(self) -> bool:
         """Whether the tokenizer ignores case."""
-        upper, lower = self._ids(["The Rare WORDS of Alphabet", "the rare words of alphabet"])
-        return upper == lower
+        upper, lower = self.encode(["The Rare WORDS of Alphabet", "the rare words of alphabet"])
+        return bool(upper.ids == lower.ids)
 
     @cached_property
     def special_tokens(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The ids put before and after every text, such as ``([CLS],), ([SEP],)``."""
-        plain, wrapped = self._ids(["a"])[0], list(self.tokenizer("a")["input_ids"])
-        for start in range(len(wrapped) - len(plain) + 1):
-            end = start + len(plain)
-            if wrapped[start:end] == plain:
-                return tuple(wrapped[:start]), tuple(wrapped[end:])
-        return (), ()
+        (text,) = self.encode(["a"], special_tokens=True)
+        inside = [place for place, special in enumerate(text.special_tokens_mask) if not special]
+        return tuple(text.ids[: inside[0]]), tuple(text.ids[inside[-1] + 1 :])
 
     def spelled(self, word: str) -> str:
         """A word with single spaces, in small letters if the tokenizer ignores case."""
@@ -69,8 +66,8 @@ class Tokens:
 
     def behind_a_word(self, text: str) -> tuple[int, ...]:
         """The ids of a text behind a word and a space; the space may be a token of its own."""
-        word, both = self._ids(["a", f"a {text}"])
-        return tuple(both[len(word) :])
+        word, both = self.encode(["a", f"a {text}"])
+        return tuple(both.ids[len(word.ids) :])
 
     @property
     def mask_token(self) -> str:
@@ -133,14 +130,17 @@ class Tokens:
         ]
 
     @cached_property
-    def whole_words(self) -> dict[str, int]:
-        """Vocabulary entries that are whole words: letters only, one subword in running text."""
-        return self._one_subword(str.isalpha)
+    def one_subword(self) -> dict[str, int]:
+        """Vocabulary entries that running text splits no further, with their ids: ``fruit`` ``,`` ``20th``"""
+        tokens = sorted(set(self.tokenizer.get_vocab().values()) - set(self.tokenizer.all_special_ids))
+        texts = self.text_of(tokens)
+        entries = zip(texts, tokens, self.subwords_of(texts), strict=True)
+        return {text: token for text, token, one in entries if one == [token] and text.split() == [text]}
 
     @cached_property
-    def marks_and_numbers(self) -> dict[str, int]:
-        """Vocabulary entries of one subword in running text that are not letters alone: ``,`` ``20th``"""
-        return self._one_subword(lambda text: text.split() == [text] and not text.isalpha())
+    def whole_words(self) -> dict[str, int]:
+        """Vocabulary entries that are words by themselves: letters only, one subword in running text."""
+        return {text: token for text, token in self.one_subword.items() if text.isalpha()}
 
     def encode_blanks(self, patterns: Sequence[str], words: Sequence[str]) -> list[tuple[tuple[int, ...], int, int]]:
         """Put each word into its pattern, such as ``"a <W> is a kind of _ ."``, and tokenize that as running text.
@@ -151,8 +151,7 @@ class Tokens:
         """
         filled = list(map(self._fill_slots, patterns, words))
         encoded = self.encode([text for text, _, _ in filled], special_tokens=True)
-        mask = self.tokenizer.mask_token_id
-        result = []
+        mask, result = self.tokenizer.mask_token_id, []
         for one, (text, start, end) in zip(encoded, filled, strict=True):
             if one.ids.count(mask) != 1:
                 raise InputError(f"expected one blank in {text!r}, found {one.ids.count(mask)}", code="pattern")
@@ -160,7 +159,7 @@ class Tokens:
             inside = [
                 place
                 for place, (token, (left, right)) in enumerate(zip(one.ids, one.offsets, strict=True))
-                if right > left and right > first and left < end and token != mask
+                if right > max(left, first) and left < end and token != mask
             ]
             if not inside and end > start:
                 raise InputError(f"the tokenizer drops the word {text[start:end]!r}; use another word", code="pattern")
@@ -178,14 +177,3 @@ class Tokens:
         masked = BLANK.sub(lambda _: self.mask_token, pattern)
         start = masked.index(WORD_SLOT) if word else 0
         return masked.replace(WORD_SLOT, word), start, start + len(word)
-
-    def _one_subword(self, accept: Callable[[str], bool]) -> dict[str, int]:
-        """The accepted vocabulary entries that running text splits no further."""
-        special = set(self.tokenizer.all_special_ids)
-        tokens = [token for token in sorted(self.tokenizer.get_vocab().values()) if token not in special]
-        accepted = [(text, token) for text, token in zip(self.text_of(tokens), tokens, strict=True) if accept(text)]
-        subwords = self.subwords_of([text for text, _ in accepted])
-        return {text: token for (text, token), one in zip(accepted, subwords, strict=True) if one == [token]}
-
-    def _ids(self, texts: list[str]) -> list[list[int]]:
-        return [one.ids for one in self.encode(texts)]

@@ -220,7 +220,7 @@ def test_the_commands_fit_and_infer(corpus, tmp_path, quick):  # noqa: ARG001 - 
     rarewords(*infer, *own, "--out", tmp_path / "w.safetensors", "--contexts", 3)
     assert WordEmbeddings.load(tmp_path / "w.safetensors").settings["learner"]["spelling"] == 0.3
     assert corpus.path.with_name("corpus.readings").is_dir()
-    for idle in (["--settings", tmp_path / "settings.toml"], ["--set", "spelling=1"], ["--workers", 2]):
+    for idle in (["--settings", tmp_path / "settings.toml"], ["--set", "spelling=1"]):
         refused("usage", *infer, "--learner", "am", *idle, "--out", out)
 
 

@@ -24,7 +24,7 @@ from itertools import pairwise
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from rarewords.corpus.characters import fold
 from rarewords.learner.english import ENGLISH, FUNCTION_WORDS
@@ -123,11 +123,9 @@ def mean_of_words(lm: LanguageModel, known: KnownWords, task: Evidence) -> Tenso
 
     A word of several subwords counts by their mean.
     """
-    words = _content_words(lm, task)
-    own = [lm.embeddings[ids].float().mean(0) for ids in lm.tokens.subwords_of(words)]
-    directions = known.directions(torch.stack([*own, known.mean])).sum(0)
-    unit: Tensor = directions / directions.norm().clamp_min(1e-9)
-    return unit
+    subwords = lm.tokens.subwords_of(_content_words(lm, task))
+    words = torch.stack([*(lm.embeddings[ids].float().mean(0) for ids in subwords), known.mean])
+    return nn.functional.normalize(known.directions(words).sum(0), dim=0, eps=1e-9)
 
 
 def head(lm: LanguageModel, text: str) -> str | None:

@@ -67,7 +67,6 @@ class Learner(Protocol):
 
     :ivar lm: the masked LM that reads.
     :ivar key: a digest of everything the embeddings depend on besides the language model.
-    :ivar passes: how often the language model reads each sentence.
     """
 
     @property
@@ -76,9 +75,6 @@ class Learner(Protocol):
     @property
     def key(self) -> str: ...
 
-    @property
-    def passes(self) -> int: ...
-
     def learn_each(self, tasks: Sequence[Evidence]) -> list[LearnedEmbedding | None]:
         """An embedding for each word; None for a word that there is nothing to learn from."""
 
@@ -86,8 +82,7 @@ class Learner(Protocol):
 def require_same_case(lm: LanguageModel, corpus: Corpus) -> None:
     """Refuse a corpus that was built for a model of the other case."""
     if corpus.settings.lower_case != lm.lower_case:
-        problem = "the corpus and the model differ in lower-casing; build it for the model"
-        raise InputError(problem, code="lower-case")
+        raise InputError("the corpus and the model differ in lower-casing; build it for the model", code="lower-case")
 
 
 def ridge(inputs: Tensor, targets: Tensor) -> tuple[Tensor, float, float]:
@@ -111,9 +106,8 @@ def ridge(inputs: Tensor, targets: Tensor) -> tuple[Tensor, float, float]:
             added = penalty * square.trace() / len(eye) * eye
             yield start + torch.linalg.solve(square + added, product - square @ start)
 
-    cosines = {}
-    for penalty, matrix in zip(_PENALTIES, solve(x[~held], y[~held], _PENALTIES), strict=True):
-        cosines[penalty] = float(torch.cosine_similarity(x[held] @ matrix, y[held]).mean())
+    fitted = zip(_PENALTIES, solve(x[~held], y[~held], _PENALTIES), strict=True)
+    cosines = {penalty: float(torch.cosine_similarity(x[held] @ matrix, y[held]).mean()) for penalty, matrix in fitted}
     best = max(cosines, key=cosines.__getitem__)
     (matrix,) = solve(x, y, [best])
     return matrix.float(), cosines[best], best

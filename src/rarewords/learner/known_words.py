@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from rarewords._internal.engine import one_thread
 from rarewords.errors import InputError
@@ -39,12 +39,8 @@ class KnownWords:
 
     def directions(self, embeddings: Tensor) -> Tensor:
         """Unit embeddings from the mean towards each embedding; zero for the mean itself. *Shape:* (n, dim)"""
-        centred = embeddings.to(self.mean.device, torch.float32) - self.mean
-        unit: Tensor = centred / centred.norm(dim=1, keepdim=True).clamp_min(1e-9)
-        return unit
+        return nn.functional.normalize(embeddings.to(self.mean.device, torch.float32) - self.mean, dim=1, eps=1e-9)
 
     def at(self, directions: Tensor, scale: float = 1.0) -> Tensor:
         """Embeddings in these directions, at ``scale`` times the spread from the mean. *Shape:* (n, dim)"""
-        lengths = directions.norm(dim=1, keepdim=True).clamp_min(1e-9)
-        embeddings: Tensor = self.mean + directions / lengths * (scale * self.spread)
-        return embeddings
+        return self.mean + nn.functional.normalize(directions, dim=1, eps=1e-9) * (scale * self.spread)

@@ -84,10 +84,10 @@ class WordLearner:
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the learner as a folder. The matrix is stored in half precision, which is exact enough."""
         tensors = {} if self.transform is None else {"transform": self.transform.cpu().half().contiguous()}
+        config = {"format": LEARNER_FORMAT, "settings": asdict(self.settings), **self._about}
         with whole_folder(folder) as temporary:
             save_file(tensors, temporary / "model.safetensors", metadata={"format": "pt"})
-            config = {"format": LEARNER_FORMAT, "settings": asdict(self.settings)}
-            write_json(temporary / "config.json", {**config, **self._about})
+            write_json(temporary / "config.json", config)
 
     def with_settings(self, **changes: Any) -> Self:
         """The same learner with some settings changed."""
@@ -98,11 +98,6 @@ class WordLearner:
         """A digest of everything the embeddings depend on besides the language model."""
         matrix = b"" if self.transform is None else self.transform.cpu().float().numpy().tobytes()
         return key_of("learner", asdict(self.settings), hashlib.sha256(matrix).hexdigest())
-
-    @property
-    def passes(self) -> int:
-        """How often the language model reads each sentence."""
-        return 2 if self.settings.reading == "both" else 1
 
     def learn(self, word: str, sentences: Sequence[str] = (), definition: str | Sequence[str] = ()) -> LearnedEmbedding:
         """The embedding of a word from sentences that contain it and definitions, or else from its spelling."""
@@ -224,11 +219,10 @@ class WordLearner:
         weight = torch.where(read_any, self.settings.spelling * trust, 1.0)
         subwords, alone = known.mean.repeat(len(words), 1), np.flatnonzero(counts == 0).tolist()
         if alone:
-            own = [words[row] for row in alone]
-            found = one_token_approximation(self.lm, own, keep_single=True).embeddings
-            for row, word in zip(alone, own, strict=True):
-                if word in found:  # which it is not with unknown characters
-                    subwords[row] = torch.tensor(found[word])
+            found = one_token_approximation(self.lm, [words[row] for row in alone], keep_single=True).embeddings
+            for row in alone:
+                if words[row] in found:  # which it is not with unknown characters
+                    subwords[row] = torch.tensor(found[words[row]])
         summed = known.directions(moved) + weight[:, None] * known.directions(spelling)
         embeddings = known.at(summed + _SUBWORDS_ALONE * known.directions(subwords))
         nothing = ~read_any & (resemblance < _LEAST_RESEMBLANCE)

@@ -99,9 +99,8 @@ def find_word(word: str, sentence: str, *, lower_case: bool) -> tuple[int, int] 
 
 def _encode(tokens: Tokens, spans: Sequence[Context], length: int) -> tuple[list[np.ndarray], list[int]]:
     """The token ids of each sentence, and the place of the mask in them."""
-    mask, before, after = tokens.mask_token, *tokens.special_tokens
+    mask, mask_id, (before, after) = tokens.mask_token, tokens.tokenizer.mask_token_id, tokens.special_tokens
     texts = [text[:start] + mask + text[end:] for text, start, end in spans]
-    mask_id = tokens.tokenizer.mask_token_id
     room = length - len(before) - len(after)
     rows, blanks = [], []
     for encoding, (text, start, _) in zip(tokens.encode(texts), spans, strict=True):

@@ -68,26 +68,21 @@ class Spelling:
         return embeddings, best
 
     def resemblance(self, words: Sequence[str]) -> Tensor:
-        """Cosine of n-gram embeddings. *Shape:* (words, known words)"""
-        resemblance = torch.zeros(len(words), len(self._place))
+        """Cosine of n-gram embeddings, 0 for the word itself. *Shape:* (words, known words)"""
+        cosines = np.zeros((len(words), len(self._place)), np.float32)
         for row, word in enumerate(words):
             spelled = word.lower() if self._lower_case else word
-            resemblance[row] = torch.from_numpy(self._cosines(spelled))
+            found = ngrams(spelled, _SHORTEST, _LONGEST)
+            held = Counter(self._number[one] for one in found if one in self._number)
+            grams, counts = np.array(sorted(held.items()), np.int64).reshape(-1, 2).T
+            values = counts * self._weights[grams]
+            # N-grams that no known word has make a spelling less like any known word.
+            unseen = (len(found) - counts.sum()) * self._unseen
+            length = np.sqrt(max(float((values**2).sum() + unseen), 1e-12))
+            sizes = self._starts[grams + 1] - self._starts[grams]
+            postings = ragged(self._starts[grams], sizes)
+            weights = self._values[postings] * np.repeat(values / length, sizes)
+            cosines[row] = np.bincount(self._owners[postings], weights, len(self._place))
             if spelled in self._place:
-                resemblance[row, self._place[spelled]] = 0.0
-        return resemblance.to(self._known.mean.device)
-
-    def _cosines(self, word: str) -> np.ndarray:
-        """The cosine of a word with every known word. *Shape:* (known words,)"""
-        found = ngrams(word, _SHORTEST, _LONGEST)
-        held = Counter(self._number[one] for one in found if one in self._number)
-        grams, counts = np.array(sorted(held.items()), np.int64).reshape(-1, 2).T
-        values = counts * self._weights[grams]
-        # N-grams that no known word has make a spelling less like any known word.
-        unseen = (len(found) - counts.sum()) * self._unseen
-        length = np.sqrt(max(float((values**2).sum() + unseen), 1e-12))
-        sizes = self._starts[grams + 1] - self._starts[grams]
-        postings = ragged(self._starts[grams], sizes)
-        weights = self._values[postings] * np.repeat(values / length, sizes)
-        cosines: np.ndarray = np.bincount(self._owners[postings], weights, len(self._place))
-        return cosines
+                cosines[row, self._place[spelled]] = 0
+        return torch.from_numpy(cosines).to(self._known.mean.device)

@@ -50,25 +50,22 @@ class TransferLearner:
     @one_thread()
     def fit(cls, learner: Learner, target: LanguageModel) -> Self:
         """Fit the matrix on the words that both models have as one subword; no text is needed."""
-        models = learner.lm, target
         shared = sorted(set(learner.lm.whole_words) & set(target.whole_words))
         if len(shared) < _FEWEST_SHARED:
             both = f"{learner.lm.name} and {target.name} have only {len(shared)} words in common"
             raise InputError(f"{both}; use a reader model for the same language", code="learner")
-        spaces = [KnownWords.of(lm) for lm in models]
-        inputs, outputs = (
-            lm.embeddings[[lm.whole_words[word] for word in shared]].float().cpu() - known.mean.cpu()
-            for lm, known in zip(models, spaces, strict=True)
-        )
-        matrix, _, _ = ridge(inputs, outputs)
-        return cls(learner, spaces[0], target, spaces[1], matrix)
+
+        def centred(lm: LanguageModel, known: KnownWords) -> Tensor:
+            return lm.embeddings[[lm.whole_words[word] for word in shared]].float().cpu() - known.mean.cpu()
+
+        known, targets = KnownWords.of(learner.lm), KnownWords.of(target)
+        matrix, _, _ = ridge(centred(learner.lm, known), centred(target, targets))
+        return cls(learner, known, target, targets, matrix)
 
     @property
     def lm(self) -> LanguageModel:
         """The masked LM that reads."""
         return self.learner.lm
-
-    passes = 1
 
     @property
     def key(self) -> str:
@@ -92,7 +89,7 @@ class TransferLearner:
         """An embedding in the target's space, and beside it the words of the definitions. *Shape:* (dim,)"""
         transferred: np.ndarray = self.transport(embedding[None])[0]
         said = mean_of_words(self.taught, self.target, task)
-        if not bool(said.any()):
+        if not said.any():
             return transferred
         weight = WEIGHT * len(task.definitions)
         share = weight / (weight + len(task.sentences))

@@ -139,8 +139,6 @@ class AttentiveMimicking:
         prepared = prepared or PreparedContexts(corpus, words, contexts)
         return self._learn(words, Reader(prepared, words, self._known))[0]
 
-    passes = 1
-
     @cached_property
     def key(self) -> str:
         """A digest of everything the embeddings depend on besides the language model."""

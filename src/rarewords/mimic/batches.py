@@ -89,7 +89,7 @@ class ContextEmbeddings:
     @classmethod
     def of(cls, lm: LanguageModel, targets: WordEmbeddings | None) -> Self:
         """Embeddings of the tokens in the model's vocabulary, and the targets' embeddings of other words."""
-        known = {**lm.whole_words, **lm.tokens.marks_and_numbers}
+        known = lm.tokens.one_subword
         matrix, words = lm.embeddings[list(known.values())].float(), list(known)
         if targets is not None:
             more = [word for word in targets.words if word not in known]

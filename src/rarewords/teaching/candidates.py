@@ -47,7 +47,7 @@ def learn_and_check(
     """
     reports: list[WordReport] = []
     rows: dict[str, np.ndarray] = {}
-    costs = [(learner.passes - 1) * len(one.contexts) + one.passes for one in holdouts]
+    costs = [one.passes for one in holdouts]
     with progress("Learning and checking", sum(costs), "sentences") as bar:
         size = WORDS_PER_PART if check.lm.device.type == "cpu" else _WORDS_PER_PART_ON_GPU
         for start in range(0, len(holdouts), size):
