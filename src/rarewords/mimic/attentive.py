@@ -127,16 +127,11 @@ class AttentiveMimicking:
 
     @one_thread()
     def learn_words(
-        self,
-        words: Sequence[str],
-        corpus: Corpus,
-        *,
-        contexts: int | None = None,
-        prepared: PreparedContexts | None = None,
+        self, words: Sequence[str], corpus: Corpus | PreparedContexts, *, contexts: int | None = None
     ) -> LearnedEmbeddings:
         """The embeddings of many words from their spelling and at most ``contexts`` contexts per word."""
         words = list(dict.fromkeys(words))
-        prepared = prepared or PreparedContexts(corpus, words, contexts)
+        prepared = corpus if isinstance(corpus, PreparedContexts) else PreparedContexts(corpus, words, contexts)
         return self._learn(words, Reader(prepared, words, self._known))[0]
 
     passes = 1

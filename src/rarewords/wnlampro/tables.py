@@ -31,7 +31,7 @@ def comparison_table(comparison: Comparison) -> str:
     bands = [band for band in BANDS if any(cell.band == band for cell in comparison.cells)]
     rows = []
     for relation in (*RELATIONS, "all"):
-        found = [comparison.cell(relation, band) for band in bands]
+        found = [comparison.at.get((relation, band)) for band in bands]
         for number, label in enumerate(comparison.labels if any(found) else ()):
             cells = [_compared(cell, metric, number) for cell in found for metric in METRICS]
             rows.append([relation_title(relation), label, *cells])
