@@ -114,7 +114,7 @@ def train(study: Study, seed: int) -> None:
         form = AttentiveMimicking.fit(
             lm, study.training_corpus, targets, FORM.settings(epochs["form"], seed), prepared=study.contexts
         )
-    forms = form.learn_words([*learned.words, *keywords.words], study.corpus, prepared=study.contexts).embeddings
+    forms = form.learn_words([*learned.words, *keywords.words], study.contexts).embeddings
     losses["form"] = form.history[-1].loss
     stages["form"] = forms.subset(word for word in keywords.words if word in forms)
     losses["fused"] = fit(read(lm, learned, forms), "fused")

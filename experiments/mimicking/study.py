@@ -214,7 +214,7 @@ class Study:
             if report.epoch not in self.size.epochs:
                 return
             words, clock = [*self.keywords, *self.compared], time.perf_counter()
-            learned = mimic.learn_words(words, corpus, prepared=prepared)
+            learned = mimic.learn_words(words, prepared)
             seconds = (time.perf_counter() - clock) / len(words)
             made.append(learned.embeddings)
             about = {"epochs": report.epoch, "length": None, "seconds": seconds, **asdict(report)}
@@ -224,7 +224,7 @@ class Study:
                     self.work / f"{setting.name}-{seed}.safetensors"
                 )
                 fixed = replace(mimic, settings=replace(mimic.settings, scale=1.0))
-                learned = fixed.learn_words(self.keywords, corpus, prepared=prepared)
+                learned = fixed.learn_words(self.keywords, prepared)
                 made.append(learned.embeddings)
                 rows.append({"epochs": report.epoch, "length": 1.0})
 

@@ -112,7 +112,7 @@ class Experiment:
         if ready is not None and not missing:
             return ready.subset(words)
         settings = OtaSettings.preset("fast", seed=self.settings.seed, steps=self.settings.ota_steps)
-        recipe = {**self._model, "settings": settings.to_dict(), "words": key_of(missing)}
+        recipe = {**self._model, "settings": asdict(settings), "words": key_of(missing)}
 
         def make(folder: Path, work: Path) -> None:
             with tf32():
@@ -162,7 +162,7 @@ class Experiment:
                     # The main table and the examples need more words than the ablation.
                     every = report.epoch == epochs[-1] and configuration == "am+context"
                     words = self.shown_words if every else self.keywords("dev")
-                    embeddings = mimic.learn_words(words, self.corpus, prepared=self.contexts).embeddings
+                    embeddings = mimic.learn_words(words, self.contexts).embeddings
                     embeddings.settings["context_share"] = report.context_share
                     embeddings.save(folder / f"epoch-{report.epoch}.safetensors")
 

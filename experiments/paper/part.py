@@ -144,7 +144,7 @@ def cell_text(compared: Comparison, method: int, relation: str = "all", band: st
 
     ``0.428 ↓169/221`` is worse: 169 entries are better, 221 worse. The mean may say otherwise.
     """
-    cell = compared.cell(relation, band)
+    cell = compared.at.get((relation, band))
     if cell is None:
         return EMPTY
     text = figure(cell.measures[metric][method].mean)
@@ -160,7 +160,7 @@ def change(
     compared: Comparison, relation: str = "all", band: str = "all", *, better: bool = True, name: str = ""
 ) -> Check:
     """Whether the last method is significantly better (or worse) than the first, in every seed."""
-    cell, sign = compared[relation, band], 1 if better else -1
+    cell, sign = compared.at[relation, band], 1 if better else -1
     difference, (first, *_, last) = cell.differences["mrr"][-1], cell.measures["mrr"]
     gains = sign * np.subtract(cell.runs["mrr"][-1], cell.runs["mrr"][0])
     agree = int((gains > 0).sum())

@@ -10,7 +10,7 @@ import torch
 from rarewords._internal.schema import bounded, check_bounds
 from rarewords.errors import InputError
 from rarewords.mimic.settings import MimicSettings, preset
-from rarewords.ota.contexts import draw, word_key
+from rarewords.ota.objective import draw, word_key
 from rarewords.wnlampro.dataset import Dataset, Entry, band_of
 
 T = TypeVar("T")

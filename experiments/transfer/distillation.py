@@ -11,9 +11,8 @@ from typing import Self
 import torch
 
 from rarewords import InputError, LanguageModel, OtaSettings
-from rarewords.ota.contexts import Frame
-from rarewords.ota.objective import Batch
-from rarewords.ota.solver import Approximator
+from rarewords.ota.approximate import Approximator
+from rarewords.ota.objective import Batch, Frame
 
 AROUND = 24  # tokens of a text on either side of the word
 RATES = (1e-3, 3e-3, 1e-2)  # of Adam, to choose from

@@ -234,7 +234,7 @@ def test_a_search_that_fails_is_no_word_without_known_subwords(learner, monkeypa
     def fail(*_, **__):
         raise InputError("1 words of 4 subwords do not fit into the memory of cpu", code="memory")
 
-    monkeypatch.setattr("rarewords.ota.solver.Approximator.solve", fail)
+    monkeypatch.setattr("rarewords.ota.approximate.Approximator.solve", fail)
     with refused_with("memory"):
         learner.learn_each([("televission", [])])
 

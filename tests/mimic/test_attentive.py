@@ -133,7 +133,7 @@ def test_a_capital_changes_nothing_for_a_model_that_lower_cases(mimic, corpus):
     assert capital.contexts.tolist() == small.contexts.tolist()
     np.testing.assert_array_equal(capital.embeddings.matrix, small.embeddings.matrix)
     prepared = PreparedContexts(corpus, ["River", "City"])
-    again = mimic.learn_words(["City"], corpus, prepared=prepared).embeddings.matrix
+    again = mimic.learn_words(["City"], prepared).embeddings.matrix
     np.testing.assert_allclose(again, small.embeddings.matrix, atol=1e-6)
 
 
@@ -182,7 +182,7 @@ def test_frequent_words_mimic_their_embedding_or_their_approximation(lm, corpus,
 def test_prepared_contexts_give_the_same(corpus, mimic):
     words = ["city", "kumquat", "astronomical"]
     prepared = PreparedContexts(corpus, ["river", *words], 5)
-    found = mimic.learn_words(words, corpus, prepared=prepared).embeddings.matrix
+    found = mimic.learn_words(words, prepared).embeddings.matrix
     np.testing.assert_allclose(found, mimic.learn_words(words, corpus, contexts=5).embeddings.matrix, atol=1e-6)
     assert not np.allclose(found, mimic.learn_words(words, corpus).embeddings.matrix, atol=1e-3)
 

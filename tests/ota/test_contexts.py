@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rarewords.ota.contexts import Frame, draw, word_key
+from rarewords.ota.objective import Frame, draw, word_key
 from tests.errors import refused_with
 
 

@@ -6,10 +6,9 @@ import pytest
 import torch
 
 from rarewords.lm import LanguageModel
-from rarewords.ota.contexts import Frame, word_key
-from rarewords.ota.objective import Batch, Objective
+from rarewords.ota.approximate import Approximator, curvature, kept_curvature
+from rarewords.ota.objective import Batch, Frame, Objective, word_key
 from rarewords.ota.settings import OtaSettings
-from rarewords.ota.solver import Approximator, curvature, kept_curvature
 from tests.architectures import small_model
 from tests.errors import refused_with
 

@@ -11,7 +11,7 @@ def test_the_presets():
     assert (paper.frame, paper.start, paper.layers) == ("random", "zero", None)
     assert (paper.steps, paper.rate, paper.newton, paper.balanced) == (4000, 1e-3, False, False)
     assert OtaSettings.preset("fast") == OtaSettings()
-    assert OtaSettings.preset("paper", steps=7, layers=(1, 2)).to_dict()["layers"] == [1, 2]
+    assert OtaSettings.preset("paper", steps=7, layers=(1, 2)).layers == (1, 2)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from rarewords.wnlampro import builder
 from rarewords.wnlampro.builder import DEV_SHARE, Builder, corrupt
 from rarewords.wnlampro.dataset import RELATIONS
 from tests.errors import refused_with
@@ -9,9 +10,16 @@ from tests.errors import refused_with
 CORRUPTIONS = 60
 
 
+def build(*given, **options):
+    """Build the data set with few corruptions."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builder, "CORRUPTIONS", CORRUPTIONS)
+        return Builder(*given, **options).dataset()
+
+
 @pytest.fixture(scope="module")
 def built(wordnet, counts, lm):
-    return Builder(wordnet, counts, lm.whole_words, corruptions=CORRUPTIONS).dataset()
+    return build(wordnet, counts, lm.whole_words)
 
 
 @pytest.fixture(scope="module")
@@ -121,12 +129,12 @@ def test_rebuild_gives_the_same_bytes_whatever_the_order(wordnet, some, lm, tmp_
     turned = dict(sorted(some.items(), key=lambda item: item[0][::-1]))
     orders = {"a": (some, lm.whole_words), "b": (turned, sorted(lm.whole_words, reverse=True))}
     for name, given in orders.items():
-        Builder(wordnet, *given, corruptions=CORRUPTIONS).dataset().save(tmp_path / f"{name}.tsv.gz")
+        build(wordnet, *given).save(tmp_path / f"{name}.tsv.gz")
     assert (tmp_path / "a.tsv.gz").read_bytes() == (tmp_path / "b.tsv.gz").read_bytes()
 
 
 def test_the_seed_decides_split_and_corruptions(wordnet, some, lm):
-    both = [Builder(wordnet, some, lm.whole_words, seed=seed, corruptions=CORRUPTIONS).dataset() for seed in (0, 1)]
+    both = [build(wordnet, some, lm.whole_words, seed=seed) for seed in (0, 1)]
     dev = [{e.word.text for e in d if e.subset == "dev" and e.relation == "hypernym"} for d in both]
     assert dev[0] != dev[1]
     assert len(dev[0]) == len(dev[1]) > 0

@@ -27,33 +27,36 @@ def made(ranks, *, label="a", dataset="d", counts=None, ids=None):
 def test_comparison_marks_the_best_and_the_significant():
     worse, better = made([0] * 20), made([1] * 10 + [0] * 10, label="b")
     comparison = compare([worse, better])
-    cell = comparison.cell("hypernym", "rare")
-    assert comparison.cell("hypernym", "frequent") is None
-    assert comparison.cell("all", "rare") is cell  # the only relation is all of them
+    cell = comparison.at["hypernym", "rare"]
+    assert ("hypernym", "frequent") not in comparison.at
+    assert comparison.at["all", "rare"].measures == cell.measures  # the only relation is all of them
     assert cell.differences["mrr"][0].wins == 10
     assert cell.differences["mrr"][0].direction == 1
     assert cell.differences["mrr"][0].p_value == pytest.approx(2 / 1024)
-    assert compare([better, worse])["hypernym", "rare"].differences["mrr"][0].direction == -1
+    assert compare([better, worse]).at["hypernym", "rare"].differences["mrr"][0].direction == -1
 
 
 def test_runs_are_averaged_entry_by_entry():
     comparison = compare([made([4] * 4), [made([1, 1, 0, 0], label="b"), made([2, 0, 2, 0], label="b")]])
-    cell = comparison["all", "rare"]
+    cell = comparison.at["all", "rare"]
     assert comparison.labels == ("a", "b")
     assert [one.mean for one in cell.measures["mrr"]] == [0.25, 0.375]
     assert cell.runs["mrr"] == ((0.25,), (0.5, 0.25))
     difference = cell.differences["mrr"][0]
     assert (difference.wins, difference.losses) == (2, 1)  # .75, .5, .25 and 0 against .25
-    with pytest.raises(KeyError):
-        comparison["all", "frequent"]
 
 
 def test_json_is_plain_numbers():
     comparison = compare([made([0, 1]), made([1, 1], label="b")])
     stored = json.loads(json.dumps(comparison.as_json(), allow_nan=False))
     assert stored["results"] == ["a", "b"]
-    (rare, every) = stored["cells"]
-    assert (rare["frequency"], every["frequency"]) == ("rare", "all")
+    assert [(cell["relation"], cell["frequency"]) for cell in stored["cells"]] == [
+        ("hypernym", "rare"),
+        ("hypernym", "all"),
+        ("all", "rare"),
+        ("all", "all"),
+    ]
+    rare = stored["cells"][0]
     assert rare["mrr"] == [0.5, 1.0]
     assert rare["differences"]["mrr"][0]["wins"] == 1
 

@@ -69,7 +69,7 @@ class AblationPart(Part):
             row = [about.title]
             for ours, theirs in zip(comparisons, paper, strict=False):
                 row += [cell_text(ours, 1), figure(theirs)]
-            gain = comparisons[-1]["all", "all"].differences["mrr"][0].mean
+            gain = comparisons[-1].at["all", "all"].differences["mrr"][0].mean
             gains = (gain, paper[-1] - published.ABLATION["am"][-1])
             row += [EMPTY if configuration == "am" else signed(gain) for gain in gains]
             rows.append([*row, f"{fmean(self.context_share[configuration]):.0%}"])

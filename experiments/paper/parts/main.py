@@ -73,7 +73,7 @@ class MainPart(Part):
     @property
     def misspelt(self) -> float:
         """The share of misspellings among the rare entries."""
-        cells = [self.embeddings.cell(relation, "rare") for relation in ("corruption", "all")]
+        cells = [self.embeddings.at.get((relation, "rare")) for relation in ("corruption", "all")]
         misspelt, every = (cell.entries if cell else 0 for cell in cells)
         return misspelt / max(every, 1)
 
@@ -98,7 +98,7 @@ class MainPart(Part):
 
     def claims(self) -> Sequence[Claim]:
         comparison = self.embeddings
-        present = {band: [relation for relation in RELATIONS if comparison.cell(relation, band)] for band in BANDS}
+        present = {band: [relation for relation in RELATIONS if (relation, band) in comparison.at] for band in BANDS}
         nouns = ("hypernym", "cohyponym")
         frequent = [relation for relation in nouns if relation in present["frequent"]]
         rarest = [relation for relation in nouns if {relation, "corruption"} <= set(present["rare"])]
@@ -111,7 +111,7 @@ class MainPart(Part):
         ]
 
     def _gains_more(self, relation: str) -> Check:
-        cells = [self.embeddings[name, "rare"] for name in ("corruption", relation)]
+        cells = [self.embeddings.at[name, "rare"] for name in ("corruption", relation)]
         corruption, noun = gains = [cell.differences["mrr"][0] for cell in cells]
         first, second = (f"{signed(gain.mean)} ({signed(gain.low)} … {signed(gain.high)})" for gain in gains)
         text = f"corruption {first}, {relation_title(relation)} {second}"
@@ -134,7 +134,7 @@ def main_table(compared: Comparison, *, paper: bool = False) -> str:
     """Relations and methods down, frequencies across; with the paper's rows below ours."""
     rows = []
     for relation in (*RELATIONS, "all"):
-        if not any(compared.cell(relation, band) for band in BANDS):
+        if not any((relation, band) in compared.at for band in BANDS):
             continue
         group = [
             [label, *(cell_text(compared, method, relation, band, metric) for band in BANDS for metric in METRICS)]
@@ -154,7 +154,7 @@ def main_table(compared: Comparison, *, paper: bool = False) -> str:
 
 def _mean(compared: Comparison, method: int, relations: Sequence[str], band: str, metric: str, weighted: bool) -> str:
     """The mean over relations, or over their entries."""
-    cells = [cell for relation in relations if (cell := compared.cell(relation, band))]
+    cells = [compared.at[relation, band] for relation in relations if (relation, band) in compared.at]
     weights = [cell.entries if weighted else 1 for cell in cells]
     values = [cell.measures[metric][method].mean for cell in cells]
     return figure(float(np.average(values, weights=weights))) if cells else EMPTY

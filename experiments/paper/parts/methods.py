@@ -56,7 +56,7 @@ class MethodsPart(Part):
                 ours = self._mrr(method, band)
                 row += [f"{figure(ours.mean)} ± {figure(ours.error)}", figure(theirs)]
             rows.append(row)
-        sizes = ", ".join(f"{self.comparison['all', band].entries:,} {band}" for band in BANDS)
+        sizes = ", ".join(f"{self.comparison.at['all', band].entries:,} {band}" for band in BANDS)
         header = ["method", *(f"{band}, {who}" for band in BANDS for who in ("ours", "paper"))]
         return [self.text("text", sizes=sizes), self.picture(), self.table(header, rows)]
 
@@ -75,7 +75,7 @@ class MethodsPart(Part):
         return ", ".join(gaps)
 
     def _mrr(self, method: str, band: str) -> Measure:
-        return self.comparison["all", band].measures["mrr"][list(TITLES).index(method)]
+        return self.comparison.at["all", band].measures["mrr"][list(TITLES).index(method)]
 
     def _rises(self, method: str) -> Check:
         measures = [self._mrr(method, band) for band in BANDS]
@@ -88,7 +88,7 @@ class MethodsPart(Part):
     def _near_the_subwords(self, band: str) -> Check:
         ota, subwords = self._mrr("ota", band).mean, self._mrr("subwords", band).mean
         change = ota / subwords - 1 if subwords else 0.0
-        difference = self.comparison["all", band].differences["mrr"][0]  # of the subwords from OTA
+        difference = self.comparison.at["all", band].differences["mrr"][0]  # of the subwords from OTA
         interval = f"{signed(-difference.high)} … {signed(-difference.low)}"
         shown = f"{change:+.1%}".replace("-", "−")
         text = f"{band}: {figure(ota)} against {figure(subwords)} ({shown}, {interval})"
@@ -97,7 +97,7 @@ class MethodsPart(Part):
     def _above_the_baselines(self, band: str) -> Check:
         best = max(_BASELINES, key=lambda method: self._mrr(method, band).mean)
         ota, mrr = self._mrr("ota", band).mean, self._mrr(best, band).mean
-        difference = self.comparison["all", band].differences["mrr"][list(TITLES).index(best) - 1]
+        difference = self.comparison.at["all", band].differences["mrr"][list(TITLES).index(best) - 1]
         times = f"{ota / mrr:.1f} times" if mrr else "above"
         baseline = f"the best baseline ({TITLES[best]} {figure(mrr)})"
         text = f"{band}: {figure(ota)}, {times} {baseline}, {p_text(difference.p_value)}"

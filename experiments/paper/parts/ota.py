@@ -22,9 +22,9 @@ from rarewords._internal.files import write_json
 from rarewords._internal.progress import progress
 from rarewords.errors import InputError
 from rarewords.lm import LanguageModel
+from rarewords.ota.approximate import Approximator
 from rarewords.ota.objective import Batch
 from rarewords.ota.settings import OtaSettings
-from rarewords.ota.solver import Approximator
 from rarewords.wnlampro.comparison import Difference, compare_values
 
 

@@ -127,16 +127,14 @@ class AttentiveMimicking:
 
     @one_thread()
     def learn_words(
-        self,
-        words: Sequence[str],
-        corpus: Corpus,
-        *,
-        contexts: int | None = None,
-        prepared: PreparedContexts | None = None,
+        self, words: Sequence[str], corpus: Corpus | PreparedContexts, *, contexts: int | None = None
     ) -> LearnedEmbeddings:
-        """The embeddings of many words from their spelling and at most ``contexts`` contexts per word."""
+        """The embeddings of many words from their spelling and at most ``contexts`` contexts per word.
+
+        :param corpus: a corpus, or contexts already read from one.
+        """
         words = list(dict.fromkeys(words))
-        prepared = prepared or PreparedContexts(corpus, words, contexts)
+        prepared = corpus if isinstance(corpus, PreparedContexts) else PreparedContexts(corpus, words, contexts)
         return self._learn(words, Reader(prepared, words, self._known))[0]
 
     @cached_property
@@ -211,9 +209,9 @@ class AttentiveMimicking:
             space = KnownWords.of(self.lm)
             embeddings = space.at(space.directions(embeddings), self.settings.scale).cpu()
         about = {"method": "mimic", "model": self.lm.name, "fingerprint": self.lm.fingerprint}
-        settings = {**about, "mimic": asdict(self.settings)}
         skipped = {word: _NOTHING for word, yes in zip(words, good, strict=True) if not yes}
-        found = WordEmbeddings([word for word in words if word not in skipped], embeddings.numpy(), settings)
+        named = [word for word in words if word not in skipped]
+        found = WordEmbeddings(named, embeddings.numpy(), {**about, "mimic": asdict(self.settings)})
         return LearnedEmbeddings(found, shares.numpy(), counts[kept], skipped), weights.numpy()
 
 

@@ -3,7 +3,7 @@
 The tokens of all sentences, words and punctuation marks, lie end to end in one array. A context is a stretch of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Self
 
 import numpy as np
@@ -67,8 +67,11 @@ class PreparedContexts:
         self.lower_case = corpus.settings.lower_case
         owner, sentence, position = corpus.references(list(words), contexts)
         rows, line = np.unique(sentence, return_inverse=True)
-        self.vocabulary, self.tokens, is_word, token_starts, word_starts = _tokenize(corpus, rows)
-        places = np.flatnonzero(is_word)
+        hashes, is_word, sizes = map(np.concatenate, zip(*_tokens(corpus, rows), strict=True))
+        numbered = pa.array(hashes).dictionary_encode()
+        self.vocabulary, self.tokens = numbered.dictionary.to_numpy(), numbered.indices.to_numpy()
+        token_starts, places = offsets(sizes), np.flatnonzero(is_word)
+        word_starts = offsets(is_word)[token_starts]
         first, last = word_starts[line], word_starts[line + 1] - 1
         left, right = first + position - WINDOW, first + position + WINDOW
         # From the first token of the sentence to its last, unless there are words beyond the window.
@@ -160,36 +163,19 @@ class Reader:
         return summed[starts + self._lengths[contexts]] - summed[starts]
 
 
-def _tokenize(
-    corpus: Corpus | Sentences, rows: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Find the words and punctuation marks of sentences.
-
-    :return: the hash of each distinct token; the tokens as numbers into these; whether each is a word; where
-        each sentence starts among the tokens, and where among the words.
-    """
-    numbers: dict[int, int] = {}
-    tokens, is_word = [np.zeros(0, np.int32)], [np.zeros(0, np.bool_)]
-    sizes, word_sizes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+def _tokens(corpus: Corpus | Sentences, rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The hashes of the words and punctuation marks of sentences, which are words, and how many a sentence has."""
     lower_case = corpus.settings.lower_case
     with progress("Reading sentences", total=len(rows), unit="sentences") as bar:
-        for first in range(0, len(rows), _SENTENCES_AT_ONCE):
-            texts = corpus.sentences(rows[first : first + _SENTENCES_AT_ONCE])
+        for start in range(0, max(1, len(rows)), _SENTENCES_AT_ONCE):
+            texts = corpus.sentences(rows[start : start + _SENTENCES_AT_ONCE])
             found = split("\n".join(texts), lower_case=lower_case, sentences=False)
             marks, mark_hashes = _marks(found, lower_case)
             begins = np.concatenate([found.starts, marks])
             order = np.argsort(begins)
             hashes = np.concatenate([found.hashes, mark_hashes])[order]
-            values, inverse = np.unique(hashes, return_inverse=True)
-            known = [numbers.setdefault(value, len(numbers)) for value in values.tolist()]
-            tokens.append(np.array(known, dtype=np.int32)[inverse])
-            is_word.append(order < len(found.starts))
-            sizes.append(np.diff(np.searchsorted(begins[order], found.cuts)))
-            word_sizes.append(np.diff(found.offsets))
+            yield hashes, order < len(found.starts), np.diff(np.searchsorted(begins[order], found.cuts))
             bar.advance(len(texts))
-    starts, word_starts = (offsets(np.concatenate(some)) for some in (sizes, word_sizes))
-    vocabulary = np.array(list(numbers), dtype=np.uint64)
-    return vocabulary, np.concatenate(tokens), np.concatenate(is_word), starts, word_starts
 
 
 def _marks(found: Words, lower_case: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -119,9 +119,8 @@ class FormContextModel(nn.Module):
     def forward(self, batch: WordBatch) -> MimicOutput:
         """*Shape* of the embeddings: (words, dim)"""
         if not self.settings.context:
-            weights = batch.readings.new_zeros(len(batch.readings))
             form = self._form(batch)
-            return MimicOutput(form, form.new_zeros(len(form)), weights)
+            return MimicOutput(form, form.new_zeros(len(form)), batch.readings.new_zeros(len(batch.readings)))
         context, weights = self._context(batch)
         share = (batch.counts > 0).to(context.dtype)
         transformed = context @ self.transform.T

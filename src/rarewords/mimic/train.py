@@ -122,7 +122,13 @@ class EpochPlan:
         self._words, self._taken = words[order], taken[order]
         self._first = data.reader.starts[self._words] + before[order]
         self._has_form = rng.random(len(order)) >= settings.form_dropout
-        self._shuffled = self._shuffle(int(rng.integers(2**62)))
+        # A permutation of all contexts that keeps those of a word together.
+        device = data.reader.device
+        counts = torch.from_numpy(np.diff(data.reader.starts)).to(device)
+        owner = torch.repeat_interleave(torch.arange(len(counts), device=device), counts)
+        generator = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
+        keys = torch.randint(2**40, owner.shape, generator=generator, device=device)
+        self._shuffled = torch.argsort((owner << 40) + keys)
 
     def batches(self) -> Iterator[tuple[WordBatch, Tensor]]:
         """The batches with their targets."""
@@ -134,15 +140,6 @@ class EpochPlan:
             grams = [self._dropped(data.grams[word]) for word in words]
             batch = WordBatch.of(grams, self._has_form[part], data.reader, contexts, taken)
             yield batch, data.targets[torch.from_numpy(words).to(data.targets.device)]
-
-    def _shuffle(self, seed: int) -> Tensor:
-        """A permutation of all contexts that keeps those of a word together. *Shape:* (contexts,)"""
-        device = self._data.reader.device
-        counts = torch.from_numpy(np.diff(self._data.reader.starts)).to(device)
-        owner = torch.repeat_interleave(torch.arange(len(counts), device=device), counts)
-        generator = torch.Generator(device).manual_seed(seed)
-        keys = torch.randint(2**40, owner.shape, generator=generator, device=device)
-        return torch.argsort((owner << 40) + keys)
 
     def _dropped(self, grams: np.ndarray) -> np.ndarray:
         """Drop n-grams of a word at random; if none is left, the unknown one stands for them."""

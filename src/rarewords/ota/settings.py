@@ -1,15 +1,12 @@
 """The settings of one-token approximation and its two presets."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rarewords._internal.schema import LARGEST_NUMBER, bounded, check_bounds
 from rarewords.errors import InputError
 
 BASELINES = ("first", "last", "avg")
-METHODS = ("ota", *BASELINES)
-
-_SEARCH = 3  # goes up when the same settings give other embeddings
 
 
 @dataclass(frozen=True)
@@ -56,10 +53,6 @@ class OtaSettings:
         if name not in _PRESETS:
             raise InputError(f"preset must be one of {', '.join(_PRESETS)}, not {name!r}", code="settings")
         return replace(_PRESETS[name], **changes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The settings and the version of the search, as JSON holds them."""
-        return {**asdict(self), "layers": self.layers and list(self.layers), "search": _SEARCH}
 
 
 _PRESETS = {

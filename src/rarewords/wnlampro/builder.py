@@ -35,7 +35,7 @@ MINIMUM_DEPTH = 6
 SENSES = 2
 HYPERNYM_DISTANCE, HYPERNYM_TARGETS = 3, (3, 20)
 COHYPONYM_UP, COHYPONYM_DOWN, COHYPONYM_TARGETS = 2, 4, (10, 50)
-SHORTEST_CORRUPTED = 4
+CORRUPTIONS, SHORTEST_CORRUPTED = 2880, 4  # fewer corruptions if the corpus has fewer frequent words
 DEV_SHARE = 0.1
 
 _KEYWORD = re.compile(r"[a-z.-]+")
@@ -90,12 +90,7 @@ def _find(nltk: Any, folder: str | Path | None) -> Any:
 
 
 def build(
-    counts: Mapping[str, int],
-    whole_words: Iterable[str],
-    *,
-    wordnet: str | Path | None = None,
-    seed: int = 0,
-    corruptions: int = 2880,
+    counts: Mapping[str, int], whole_words: Iterable[str], *, wordnet: str | Path | None = None, seed: int = 0
 ) -> Dataset:
     """Build WNLaMPro for word counts and the vocabulary of a model.
 
@@ -103,31 +98,22 @@ def build(
     :param whole_words: the whole words of the vocabulary, such as ``lm.whole_words``.
     :param wordnet: the folder of WordNet 3.0's files; by default NLTK's data folders, then Debian's.
     :param seed: of the split into dev and test and of the corruptions.
-    :param corruptions: the number of corrupted words; fewer if the corpus has fewer frequent words.
     """
-    return Builder(open_wordnet(wordnet), counts, whole_words, seed, corruptions).dataset()
+    return Builder(open_wordnet(wordnet), counts, whole_words, seed).dataset()
 
 
 class Builder:
     """Builds the data set with the reader that :func:`open_wordnet` returns."""
 
-    def __init__(
-        self,
-        wordnet: Any,
-        counts: Mapping[str, int],
-        whole_words: Iterable[str],
-        seed: int = 0,
-        corruptions: int = 2880,
-    ) -> None:
-        self.wordnet, self.counts, self.targets = wordnet, counts, frozenset(whole_words)
-        self.seed, self.corrupted = seed, corruptions
+    def __init__(self, wordnet: Any, counts: Mapping[str, int], whole_words: Iterable[str], seed: int = 0) -> None:
+        self.wordnet, self.counts, self.targets, self.seed = wordnet, counts, frozenset(whole_words), seed
         self.keywords = {word for word, count in counts.items() if count > 0 and _KEYWORD.fullmatch(word)}
         if not self.keywords:
             problem = "the counts hold no word in lower-case letters a-z; count English text"
             raise InputError(problem, code="wnlampro")
         self.total = sum(counts.values())
-        self.nouns = self._lemmas("n")
-        self.adjectives = self._lemmas("a") | self._lemmas("s")
+        nouns, heads, satellites = ({name.lower() for name in wordnet.all_lemma_names(pos)} for pos in "nas")
+        self.nouns, self.adjectives = nouns & self.keywords, (heads | satellites) & self.keywords
         self._names_below = cache(self._find_names_below)  # thousands of keywords share a synset
 
     def dataset(self) -> Dataset:
@@ -144,7 +130,9 @@ class Builder:
             dev = set(shuffled[: round(len(shuffled) * DEV_SHARE)])
             # Keywords with the same targets stand together, which makes the compressed file small.
             for word, targets in sorted(found.items(), key=lambda item: (item[1], item[0])):
-                pos = {"antonym": "a", "corruption": self._pos(targets[0])}.get(relation, "n")
+                pos = "a" if relation == "antonym" else "n"
+                if relation == "corruption" and targets[0] not in self.nouns:
+                    pos = "a" if targets[0] in self.adjectives else "x"
                 annotated = tuple(self._annotated(target, pos) for target in targets)
                 subset, number = "dev" if word in dev else "test", str(len(entries) + 1)
                 entries.append(Entry(number, subset, self._annotated(word, pos), relation, annotated))
@@ -178,7 +166,7 @@ class Builder:
         frequent = [word for word in words if self.counts[word] >= FREQUENT]
         made: dict[str, list[str]] = {}
         for word in sorted(frequent, key=lambda word: (self._chance("corrupt", word), word)):
-            if len(made) >= self.corrupted:
+            if len(made) >= CORRUPTIONS:
                 break
             for attempt in range(_ATTEMPTS):
                 form = corrupt(word, self._chance("corruption", word, attempt))
@@ -217,12 +205,6 @@ class Builder:
         """A random number that depends only on the seed and on its purpose."""
         text = "\t".join(map(str, (self.seed, *purpose)))
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "big")
-
-    def _lemmas(self, pos: str) -> set[str]:
-        return {name.lower() for name in self.wordnet.all_lemma_names(pos)} & self.keywords
-
-    def _pos(self, word: str) -> str:
-        return "n" if word in self.nouns else "a" if word in self.adjectives else "x"
 
     def _annotated(self, word: str, pos: str) -> AnnotatedWord:
         count = self.counts.get(word, 0)

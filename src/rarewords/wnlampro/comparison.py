@@ -6,6 +6,7 @@ and how unlikely is that for a fair coin? Beside it stands the bootstrap interva
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from math import exp, fsum, lgamma, log
 from typing import Any
 
@@ -92,17 +93,10 @@ class Comparison:
     labels: tuple[str, ...]
     cells: tuple[ComparedCell, ...]
 
-    def cell(self, relation: str, band: str) -> ComparedCell | None:
-        """The cell of a relation and a frequency band, None without such entries."""
-        if relation == "all":
-            relation = self.cells[-1].relation  # the only one of a data set with one relation
-        return next((one for one in self.cells if (one.relation, one.band) == (relation, band)), None)
-
-    def __getitem__(self, key: tuple[str, str]) -> ComparedCell:
-        """The cell of a relation and a frequency band that is known to have entries."""
-        if (found := self.cell(*key)) is None:
-            raise KeyError(key)
-        return found
+    @cached_property
+    def at(self) -> dict[tuple[str, str], ComparedCell]:
+        """The cells by relation and frequency band; one without entries is missing."""
+        return {(cell.relation, cell.band): cell for cell in self.cells}
 
     def as_json(self) -> dict[str, Any]:
         """Plain numbers for ``--json``."""
@@ -123,11 +117,8 @@ def compare(results: Sequence[ProbeResult | Sequence[ProbeResult]]) -> Compariso
     methods = [[one] if isinstance(one, ProbeResult) else one for one in results]
     check_comparable([run for runs in methods for run in runs])
     first = methods[0][0]
-    one_relation = len(set(first.relation)) == 1  # which "all" would repeat
     cells = []
     for relation, band in first.cells:
-        if relation == "all" and one_relation:
-            continue
         rows = first.chosen(relation, band)
         cell = ComparedCell(relation, band, int(rows.sum()), {}, {}, {})
         for metric in METRICS:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from importlib.resources import as_file, files
+from importlib.resources import files
 from pathlib import Path
 from typing import Self
 
@@ -23,7 +23,7 @@ BANDS = ("rare", "medium", "frequent")
 MEDIUM, FREQUENT = 10, 100  # the counts from which a word is so
 SETS = ("dev", "test")
 BUNDLED_DATASET = "default"
-_ASSETS = files("rarewords") / "assets" / "wnlampro"
+_ASSETS = Path(str(files("rarewords") / "assets" / "wnlampro"))
 _PATTERNS: dict[str, list[str]] = tomllib.loads((_ASSETS / "patterns.toml").read_text("utf-8"))
 _ANNOTATED = re.compile(r"(\S+) \(([a-z]+),(\d+(?:\.\d+)?),(\d+)\)")
 
@@ -153,8 +153,7 @@ def patterns_for(relation: str, word: str) -> tuple[str, ...]:
 
 @cache
 def _bundled() -> Dataset:
-    with as_file(_ASSETS / "wnlampro.tsv.gz") as path:
-        return Dataset(tuple(_read(path)), "the bundled WNLaMPro")
+    return Dataset(tuple(_read(_ASSETS / "wnlampro.tsv.gz")), "the bundled WNLaMPro")
 
 
 def _read(path: Path) -> Iterator[Entry]:

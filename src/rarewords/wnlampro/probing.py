@@ -82,12 +82,20 @@ def evaluate(
     if settings.depth >= len(lm.embeddings):
         problem = f"the depth {settings.depth} exceeds the vocabulary of {len(lm.embeddings)} tokens"
         raise InputError(problem, code="settings")
-    known = _share_of_known_targets(lm, dataset.name, entries)
+    targets = {target.text for entry in entries for target in entry.targets}
+    known = len(targets & lm.whole_words.keys()) / len(targets)
+    if known < 0.5:
+        few = f"{lm.name} has only {known:.0%} of the target words of {dataset.name} in its vocabulary"
+        raise InputError(f"{few}; build a data set for it (wnlampro build)", code="tokenizer")
     replacing = _replacements(lm, entries, settings, embeddings)
     questions = [_questions(lm, entry, replacing.get(entry.word.text), settings.placement) for entry in entries]
     asked = [question for group in questions for question in group]
-    ids = _predict(lm, settings.depth, asked, cache)
-    answered = np.split(ids, np.cumsum([len(group) for group in questions])[:-1])
+    parts = []
+    with progress("Filling blanks", total=len(asked), unit="queries") as bar:
+        for start in range(0, len(asked), QUERIES_PER_SHARD):
+            parts.append(_answers(lm, settings.depth, cache, asked[start : start + QUERIES_PER_SHARD]))
+            bar.advance(len(parts[-1]))
+    answered = np.split(np.concatenate(parts), np.cumsum([len(group) for group in questions])[:-1])
     found = [np.isin(rows, group[0].targets) for group, rows in zip(questions, answered, strict=True)]
     rank, hits3, hits10 = np.array([score(one) for one in found]).T
     chosen, model = asdict(settings), shown_name(lm.name)
@@ -152,16 +160,6 @@ def _replacements(
     return found
 
 
-def _share_of_known_targets(lm: LanguageModel, name: str, entries: Sequence[Entry]) -> float:
-    """The share of target words that are tokens of the model; a model that lacks most is refused."""
-    targets = {target.text for entry in entries for target in entry.targets}
-    known = len(targets & lm.whole_words.keys()) / len(targets)
-    if known < 0.5:
-        few = f"{lm.name} has only {known:.0%} of the target words of {name} in its vocabulary"
-        raise InputError(f"{few}; build a data set for it (wnlampro build)", code="tokenizer")
-    return known
-
-
 def _best_answers(tokens: Tokens, questions: Sequence[_Question], ids: np.ndarray, found: np.ndarray) -> str:
     """The question with the best rank and its first answers: ``a kumquat is a _. fruit, plant, …``.
 
@@ -172,18 +170,8 @@ def _best_answers(tokens: Tokens, questions: Sequence[_Question], ids: np.ndarra
     return f"{query.pattern.replace('<W>', query.word)} {', '.join(answers)}"
 
 
-def _predict(lm: LanguageModel, depth: int, asked: Sequence[_Question], cache: Cache | None) -> np.ndarray:
+def _answers(lm: LanguageModel, depth: int, cache: Cache | None, asked: Sequence[_Question]) -> np.ndarray:
     """The first ``depth`` answers to each query, the most probable first. *Shape:* (queries, depth)"""
-    ids = np.zeros((len(asked), depth), np.int32)
-    with progress("Filling blanks", total=len(asked), unit="queries") as bar:
-        for start in range(0, len(asked), QUERIES_PER_SHARD):
-            shard = asked[start : start + QUERIES_PER_SHARD]
-            ids[start : start + len(shard)] = _answer_shard(lm, depth, cache, shard)
-            bar.advance(len(shard))
-    return ids
-
-
-def _answer_shard(lm: LanguageModel, depth: int, cache: Cache | None, asked: Sequence[_Question]) -> np.ndarray:
     queries = [one.query for one in asked]
 
     def make() -> dict[str, np.ndarray]:
@@ -199,10 +187,8 @@ def _answer_shard(lm: LanguageModel, depth: int, cache: Cache | None, asked: Seq
         return make()["ids"]
     # The targets belong to what is asked: only their ranks are exact.
     texts = [(one.pattern, one.word, one.placement, targets) for one, targets in asked]
-    shown = hashlib.sha256()
-    for one in queries:
-        shown.update(b"-" if one.embedding is None else np.asarray(one.embedding, "<f4").tobytes())
-    about = [texts, shown.hexdigest(), depth, str(lm.dtype)]
+    shown = b"".join(b"-" if one.embedding is None else np.asarray(one.embedding, "<f4").tobytes() for one in queries)
+    about = [texts, hashlib.sha256(shown).hexdigest(), depth, str(lm.dtype)]
     key = key_of(lm.fingerprint, sorted(lm.tokenizer.get_vocab().items()), about)
     return cache.arrays("answers", key, make)["ids"]
 

@@ -147,13 +147,12 @@ class ProbeResult:
         rows = []
         for relation, band in self.cells:
             entries = int(self.chosen(relation, band).sum())
-            row: dict[str, Any] = {"relation": relation, "frequency": band, "entries": entries}
+            rows.append({"relation": relation, "frequency": band, "entries": entries})
             for metric in METRICS:
                 measure = self.measure(relation, band, metric)
-                row[metric] = round(measure.mean, 6)
+                rows[-1][metric] = round(measure.mean, 6)
                 if entries > 1:
-                    row[f"{metric}_error"] = round(measure.error, 6)
-            rows.append(row)
+                    rows[-1][f"{metric}_error"] = round(measure.error, 6)
         return rows
 
     @classmethod

@@ -18,8 +18,7 @@ def result_table(result: ProbeResult) -> str:
     for relation, band in result.cells:
         measures = [result.measure(relation, band, metric) for metric in METRICS]
         shown = [f"{figure(one.mean)} ± {figure(one.error)}" for one in measures]
-        entries = f"{result.chosen(relation, band).sum():,}"
-        rows.append([relation_title(relation), band, entries, *shown])
+        rows.append([relation_title(relation), band, f"{result.chosen(relation, band).sum():,}", *shown])
     return markdown_table(["relation", "frequency", "entries", *METRIC_TITLES.values()], rows, left=2)
 
 
@@ -31,7 +30,7 @@ def comparison_table(comparison: Comparison) -> str:
     bands = [band for band in BANDS if any(cell.band == band for cell in comparison.cells)]
     rows = []
     for relation in (*RELATIONS, "all"):
-        found = [comparison.cell(relation, band) for band in bands]
+        found = [comparison.at.get((relation, band)) for band in bands]
         for number, label in enumerate(comparison.labels if any(found) else ()):
             cells = [_compared(cell, metric, number) for cell in found for metric in METRICS]
             rows.append([relation_title(relation), label, *cells])
@@ -64,8 +63,7 @@ def answers_table(results: Sequence[ProbeResult], words: Collection[str]) -> str
             rank = str(result.rank[i]) if result.rank[i] else f">{max(RANK_LIMIT, result.depth)}"
             rows.append([word, relation_title(relation), result.label, result.answers[i], rank])
     if not rows:
-        problem = "none of the words was asked; choose keywords of the data set"
-        raise InputError(problem, code="nothing-to-teach")
+        raise InputError("none of the words was asked; choose keywords of the data set", code="nothing-to-teach")
     header = ["word", "relation", "result", "best question and first answers", "rank"]
     return markdown_table(header, rows, left=4)
 

@@ -34,7 +34,7 @@ def test_every_part_has_results_of_the_right_shape(done, settings):
         assert ota.means[frame][-1] < ota.means[frame][0] == 1.0
     comparison = parts["methods"].comparison
     assert comparison.labels == ("OTA", "subwords", "FIRST", "LAST", "AVG")
-    assert [comparison.cell("all", band).band for band in BANDS] == list(BANDS)
+    assert [comparison.at["all", band].band for band in BANDS] == list(BANDS)
     heatmap = parts["heatmap"]
     assert np.array(heatmap.cells).shape == (len(heatmap.ranks), len(heatmap.counts))
     assert heatmap.threshold == 1  # 256 in the paper's corpus, which is many times larger
