@@ -7,10 +7,9 @@ inside the folder. Files of a download in the hub's cache are links to its blobs
 import operator
 import os
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rarewords._internal.files import read_json
 from rarewords._internal.schema import parse
@@ -23,14 +22,7 @@ _HUGE = 2**31
 _MOST = dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_hidden_groups"), 1000)
 _MOST |= {"num_labels": 10**6, "rarewords_first_token": _HUGE, "rarewords_rows": _HUGE}
 _UNKNOWN_SIZE = 1 << 26  # bytes of weights that a config may describe whatever the files hold
-_INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
-
-
-class Module(NamedTuple):
-    """A module of a sentence-transformers folder."""
-
-    folder: Path
-    type: str
+_INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")  # of weights in several files
 
 
 @dataclass(frozen=True)
@@ -57,15 +49,20 @@ class _Report(_Run):  # the words' answers and checks are for ``teach`` alone
 def check_folder(folder: Path) -> None:
     """Refuse a folder whose files have the wrong shape, or that leads to files outside of it."""
     nested = is_sentence_transformer(folder)
-    for path in _entries(folder, nested=nested):
-        _check_entry(folder, path)
-    for module in modules(folder) if nested else ():
-        if (module.folder / "config.json").is_file():
-            _read_object(module.folder / "config.json")
+    for place, folders, names in os.walk(folder):  # which follows no links
+        for name in (*folders, *names):
+            _check_entry(folder, Path(place) / name)
+        if not nested:  # subfolders do not belong to the model
+            break
+    for module, _ in modules(folder) if nested else ():
+        if (module / "config.json").is_file():
+            _read_object(module / "config.json")
     inner = transformer_folder(folder)
-    for name in _INDEXES:
-        if (inner / name).is_file():
-            _check_shards(inner / name)
+    for index in (inner / name for name in _INDEXES):
+        shards = _read_object(index).get("weight_map") if index.is_file() else {}
+        files = shards.values() if isinstance(shards, dict) else [None]
+        if not all(isinstance(file, str) and Path(file).name == file for file in files):
+            raise InputError(f"{index}: its weights are not in this folder; do not use it", code="model-folder")
     config = inner / "config.json"
     if config.is_file():
         values = _read_object(config)
@@ -126,11 +123,11 @@ def is_sentence_transformer(folder: str | Path) -> bool:
 
 def transformer_folder(folder: str | Path) -> Path:
     """Where the transformer of a model folder is."""
-    return modules(folder)[0].folder if is_sentence_transformer(folder) else Path(folder)
+    return modules(folder)[0][0] if is_sentence_transformer(folder) else Path(folder)
 
 
-def modules(folder: str | Path) -> list[Module]:
-    """The modules of a sentence-transformers folder, each in a folder inside of it."""
+def modules(folder: str | Path) -> list[tuple[Path, str]]:
+    """The modules of a sentence-transformers folder: the place of each, which is inside of it, and its type."""
     file = Path(folder) / _MODULES
     found = read_json(file)
     if not isinstance(found, list) or not found or not all(isinstance(one, dict) for one in found):
@@ -142,15 +139,15 @@ def modules(folder: str | Path) -> list[Module]:
             raise InputError(f"{file} is damaged: path and type must be text; download it again", code="damaged")
         if "\0" in path or Path(path).is_absolute() or not _is_inside(Path(folder) / path, Path(folder)):
             raise InputError(f"{file}: the path {path!r} leaves the folder; do not use it", code="model-folder")
-        result.append(Module(Path(folder) / path, kind))
+        result.append((Path(folder) / path, kind))
     return result
 
 
 def pooling(folder: str | Path) -> str:
     """How an encoder makes one embedding of a text: ``cls``, ``lasttoken`` or ``mean``."""
-    for module in modules(folder) if is_sentence_transformer(folder) else ():
-        if module.type.endswith("Pooling"):
-            chosen = _read_object(module.folder / "config.json")
+    for module, kind in modules(folder) if is_sentence_transformer(folder) else ():
+        if kind.endswith("Pooling"):
+            chosen = _read_object(module / "config.json")
             for mode, old in (("cls", "cls_token"), ("lasttoken", "lasttoken")):
                 if chosen.get("pooling_mode") == mode or chosen.get(f"pooling_mode_{old}"):
                     return mode
@@ -172,22 +169,6 @@ def _read_object(file: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InputError(f"{file} is damaged: it holds no named values; use the original file", code="damaged")
     return found
-
-
-def _check_shards(index: Path) -> None:
-    """Weights in several files: each must be one of the folder."""
-    shards = _read_object(index).get("weight_map")
-    names = shards.values() if isinstance(shards, dict) else [None]
-    if not all(isinstance(name, str) and Path(name).name == name for name in names):
-        raise InputError(f"{index}: its weights are not in this folder; do not use it", code="model-folder")
-
-
-def _entries(folder: Path, *, nested: bool) -> Iterator[Path]:
-    """What is in a folder, links not followed; of subfolders only if they belong to the model."""
-    for place, folders, names in os.walk(folder):
-        yield from (Path(place) / name for name in (*folders, *names))
-        if not nested:
-            return
 
 
 def _check_entry(folder: Path, path: Path) -> None:

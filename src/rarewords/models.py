@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "default"
 BUNDLED_NAME = "gte-mlm"
 # Files of a model on the hub that are not needed: the same weights for other frameworks.
-_OTHER_FRAMEWORKS = ["*.onnx", "*.h5", "*.msgpack", "*.ot", "*.tflite", "*.gguf"]
-_OTHER_FRAMEWORKS += ["onnx/*", "openvino/*", "coreml/*"]
+_OTHER_FRAMEWORKS = ["*.onnx", "*.h5", "*.msgpack", "*.ot", "*.tflite", "*.gguf", "onnx/*", "openvino/*", "coreml/*"]
 _OTHER_WEIGHTS = [*_OTHER_FRAMEWORKS, "*.bin", "*.pt", "*.pth"]
 _SECONDS_FOR_THE_HUB = 10.0
 
@@ -122,16 +120,17 @@ def cache_folder() -> Path:
 
 def bundled_model() -> Path:
     """The bundled model as a Hugging Face folder, unpacked or repaired first if necessary."""
-    with as_file(files("rarewords") / "assets" / BUNDLED_NAME) as packed:
-        expected: dict[str, str] = read_json(packed / "manifest.json")["unpacked"]
-        target = cache_folder() / "models" / f"{BUNDLED_NAME}-{expected['model.safetensors'][:12]}"
-        if _damaged(target, expected):
-            with writing(f"{target} (RAREWORDS_CACHE sets its place)"):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with FileLock(target.with_name(target.name + ".lock")):
-                    if _damaged(target, expected):  # another process may have just made it
-                        _unpack(packed, target, expected)
-        return target
+    packed = Path(__file__).parent / "assets" / BUNDLED_NAME
+    expected: dict[str, str] = read_json(packed / "manifest.json")["unpacked"]
+    target = cache_folder() / "models" / f"{BUNDLED_NAME}-{expected['model.safetensors'][:12]}"
+    if _damaged(target, expected):
+        with writing(f"{target} (RAREWORDS_CACHE sets its place)"):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(target.with_name(target.name + ".lock")):
+                if _damaged(target, expected):  # another process may have just made it
+                    shutil.rmtree(target, ignore_errors=True)
+                    _unpack(packed, target, expected)
+    return target
 
 
 def load_packed(path: Path) -> dict[str, torch.Tensor]:
@@ -189,7 +188,6 @@ def _downloaded(name: str) -> Path:
 def _unpack(packed: Path, target: Path, expected: Mapping[str, str]) -> None:
     from safetensors.torch import save_file
 
-    shutil.rmtree(target, ignore_errors=True)  # it is damaged
     with whole_folder(target) as folder:
         tensors = load_packed(packed / "weights.int8.safetensors")
         save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
@@ -201,10 +199,8 @@ def _unpack(packed: Path, target: Path, expected: Mapping[str, str]) -> None:
 
 def _damaged(folder: Path, expected: Mapping[str, str]) -> str | None:
     """The first file that is missing or not as expected."""
-    for name, digest in expected.items():
-        if not (folder / name).is_file() or file_digest(folder / name) != digest:
-            return name
-    return None
+    files = ((folder / name, digest) for name, digest in expected.items())
+    return next((file.name for file, digest in files if not file.is_file() or file_digest(file) != digest), None)
 
 
 @contextmanager

@@ -48,6 +48,7 @@ def test_what_a_causal_model_may_not_say_follows_the_words_that_are_left(tmp_pat
     save_folder(model, tokenizer, tmp_path / "all", base=None, card="# taught")
     assert forget(tmp_path / "all", ["kumquat"], tmp_path / "left") == WORDS[1:]
     left, own = load_pretrained(tmp_path / "left")
+    assert own.tokenize("A salsify") == tokenizer.tokenize("A salsify")  # behind its subwords, as before
     assert left.generation_config.suppress_tokens == taught_tokens(left, own)["salsify"] == [size, size + 1]
     forget_everything(left, own)
     assert left.generation_config.suppress_tokens is None
@@ -95,7 +96,9 @@ def test_affected_wants_pairs_and_a_folder(tmp_path):
 
 def test_forget_takes_a_word_as_the_glossary_spells_it(tmp_path):
     teach(glossary={"NX-Lumo": "a lamp for a helmet", "oldanka": "a boat"}).save_pretrained(tmp_path / "taught")
-    assert forget(tmp_path / "taught", ["NX-Lumo"], tmp_path / "left") == ["oldanka"]
+    for number, spelled in enumerate(["NX-Lumo", "nx-lumo"]):
+        assert forget(tmp_path / "taught", [spelled], tmp_path / f"left{number}") == ["oldanka"]
+        assert list(affected(tmp_path / f"left{number}", [(1, "an oldanka")])) == [(1, ("oldanka",))]
 
 
 def test_a_form_that_is_forgotten_is_no_longer_listed(tmp_path):

@@ -5,7 +5,6 @@ import glob
 import gzip
 import hashlib
 import json
-import os
 import shutil
 import stat
 import tempfile
@@ -21,9 +20,6 @@ from safetensors import SafetensorError
 
 from rarewords.errors import InputError
 
-_SECONDS_FOR_A_LOCK = 5  # only who clears up a new folder holds it, and for a moment
-_NO_SPACE = "no space left on the disk; free some space or choose another place"
-
 
 @contextmanager
 def whole_file(target: str | Path) -> Iterator[Path]:
@@ -33,10 +29,23 @@ def whole_file(target: str | Path) -> Iterator[Path]:
     ...     temporary.write_bytes(b"...")
     """
     target = Path(target)
-    with _folder_beside(target) as folder:
-        yield folder / target.name
+    with parent_of(target):
         with writing(target):
-            (folder / target.name).replace(target)
+            # Remove what killed runs have left; a folder that is in use is locked.
+            for left in target.absolute().parent.glob(f".{glob.escape(target.name)}.????????.part"):
+                with suppress(OSError), FileLock(left / f"{target.name}.lock", timeout=0) as stale:
+                    remove_held(left, stale)
+            folder, lock = _new_folder(target)
+        try:
+            yield folder / target.name
+            with writing(target):
+                (folder / target.name).replace(target)
+        except Exception as error:
+            if _disk_full(error):  # any other error may be about another file
+                raise explain_os_error(error, target) from error
+            raise
+        finally:
+            remove_held(folder, lock)
 
 
 @contextmanager
@@ -47,16 +56,15 @@ def whole_folder(target: str | Path) -> Iterator[Path]:
     """
     target = Path(target)
     require_folder(target, empty=True)
-    with _folder_beside(target) as place:
-        folder = place / target.name
+    with whole_file(target) as folder:
         folder.mkdir()
+        mode = folder.stat().st_mode & 0o777  # as the umask has it; some libraries make private files
         yield folder
         with writing(target):
             for path in folder.rglob("*"):
-                _readable_by_umask(path)
+                path.chmod(mode if path.is_dir() else mode & 0o666)
             if target.is_dir():  # it is empty; Windows does not replace it
                 target.rmdir()
-            folder.replace(target)
 
 
 def require_new_file(path: Path | None) -> Path | None:
@@ -93,10 +101,7 @@ def write_json(path: str | Path, value: Any) -> None:
 
 
 def write_lines(path: str | Path, lines: Iterable[str]) -> None:
-    """Write a UTF-8 text file, compressed if the name ends in ``.gz``; the same bytes for the same text.
-
-    :param lines: with their line ends.
-    """
+    """Write lines, with their ends, as UTF-8, compressed for a name in ``.gz``; the same bytes for the same lines."""
     packed = str(path).endswith(".gz")
     with (
         whole_file(path) as temporary,
@@ -178,40 +183,29 @@ def writing(target: str | Path) -> Iterator[None]:
         raise explain_os_error(error, target) from error
 
 
-def explain_os_error(error: OSError, target: str | Path) -> InputError:
+def explain_os_error(error: Exception, target: str | Path) -> InputError:
     """The one line a user needs for an error of the file system."""
     if _disk_full(error):
-        return InputError(f"{target}: {_NO_SPACE}", code="disk-full")
-    return InputError(f"{target} cannot be written: {error.strerror or error}; choose another place", code="output")
+        problem = "no space left on the disk; free some space or choose another place"
+        return InputError(f"{target}: {problem}", code="disk-full")
+    reason = getattr(error, "strerror", None) or error
+    return InputError(f"{target} cannot be written: {reason}; choose another place", code="output")
 
 
-@contextmanager
-def _folder_beside(target: Path) -> Iterator[Path]:
-    """A new folder beside a target, removed in the end; what a killed run has left is removed before."""
-    with parent_of(target):
-        with writing(target):
-            for left in target.absolute().parent.glob(f".{glob.escape(target.name)}.????????.part"):
-                # Refused if it belongs to a running process, or is gone.
-                with suppress(OSError), FileLock(left / f"{target.name}.lock", timeout=0) as stale:
-                    remove_held(left, stale)
-            folder, lock = _new_folder(target)
-        try:
-            yield folder
-        except Exception as error:
-            if _disk_full(error):  # any other error may be about another file
-                raise InputError(f"{target}: {_NO_SPACE}", code="disk-full") from error
-            raise
-        finally:
-            remove_held(folder, lock)
+def _disk_full(error: Exception) -> bool:
+    """Whether there was no space for a file, however a library reports it."""
+    # EFBIG: a file larger than a limit of the system allows.
+    numbers, text = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), str(error).lower()
+    return getattr(error, "errno", None) in numbers or any(f"os error {n})" in text for n in numbers)
 
 
 def _new_folder(target: Path) -> tuple[Path, BaseFileLock]:
-    """A new folder beside a target, and the lock that shows, until it is released, that it is in use."""
+    """A new folder beside a target, and the lock in it that shows, until it is released, that it is in use."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.absolute().parent))
         lock = FileLock(folder / f"{target.name}.lock")
         with suppress(OSError):  # not every file system has locks
-            lock.acquire(timeout=_SECONDS_FOR_A_LOCK)
+            lock.acquire(timeout=5)  # a process that clears up holds it for a moment
         if folder.exists():
             return folder, lock
         lock.release()  # another process has just cleared it up
@@ -238,17 +232,3 @@ def remove_held(folder: Path, lock: BaseFileLock) -> None:
     lock.release()
     with suppress(OSError):  # it is gone, or another process works in it
         folder.rmdir()
-
-
-def _disk_full(error: Exception) -> bool:
-    """Whether there was no space for a file, however a library reports it."""
-    # EFBIG: a file larger than a limit of the system allows.
-    numbers, text = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), str(error).lower()
-    return getattr(error, "errno", None) in numbers or any(f"os error {n})" in text for n in numbers)
-
-
-def _readable_by_umask(path: Path) -> None:
-    # A temporary folder is private, and so are files of some libraries; the user's follow the umask.
-    mask = os.umask(0)
-    os.umask(mask)
-    path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)

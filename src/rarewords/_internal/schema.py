@@ -8,8 +8,8 @@ import operator
 from collections.abc import Mapping
 from dataclasses import MISSING, field, fields, is_dataclass
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from rarewords.errors import InputError
 
@@ -26,8 +26,7 @@ def bounded(default: Any, **bounds: float) -> Any:
 
 def check_bounds(settings: Any) -> None:
     """Refuse a number that is out of its bounds, or a word that is not one of its literals."""
-    for name in get_type_hints(type(settings)):
-        _check_setting(type(settings), name, getattr(settings, name), "")
+    _check_settings(type(settings), vars(settings), "")
 
 
 def checked_settings(cls: Any, values: Any, path: str | Path) -> dict[str, Any]:
@@ -41,7 +40,7 @@ def checked_settings(cls: Any, values: Any, path: str | Path) -> dict[str, Any]:
             found[name] = _parsed(hints[name], value, name)
         except _MismatchError as mismatch:
             raise InputError(f"{path}: {mismatch}", code="settings") from None
-        _check_setting(cls, name, found[name], f"{path}: ")
+    _check_settings(cls, found, f"{path}: ")
     return found
 
 
@@ -63,17 +62,10 @@ class _MismatchError(Exception):
 
 def _parsed(kind: Any, value: Any, place: str) -> Any:
     origin, inner = get_origin(kind) or kind, get_args(kind)
-    if origin is Any or (origin is NoneType and value is None):
+    if origin is Any:
         return value
-    if origin in (Union, UnionType):
-        if value is None and NoneType in inner:  # which a float would take for NaN
-            return None
-        for one in inner:
-            try:
-                return _parsed(one, value, place)
-            except _MismatchError as mismatch:
-                last = mismatch
-        raise last
+    if NoneType in inner:  # X | None, which are the only unions
+        return None if value is None else _parsed(inner[0], value, place)
     if origin is Literal and isinstance(value, str):  # which text is a matter of check_bounds
         return value
     if is_dataclass(origin) and isinstance(value, Mapping):
@@ -90,25 +82,21 @@ def _parsed(kind: Any, value: Any, place: str) -> Any:
         return {str(key): _parsed(inner[1], one, f"{place}.{key}") for key, one in value.items()}
     if origin is float and value is None:
         return math.nan  # JSON has no NaN
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if origin is float and number and abs(value) <= LARGEST_NUMBER:
+    if origin is float and type(value) in (int, float) and abs(value) <= LARGEST_NUMBER:
         return float(value)
-    if origin is int and number and isinstance(value, int) and abs(value) <= 2**63:
-        return value
-    if origin in (str, bool) and isinstance(value, origin):
+    if origin in (str, bool, int) and type(value) is origin and (origin is not int or abs(value) <= 2**63):
         return value
     raise _MismatchError(f"{place.lstrip('.') or 'it'} cannot be {value!r:.40}")
 
 
-def _check_setting(cls: Any, name: str, value: Any, source: str) -> None:
-    """Refuse a value that is not one of the literals of its field, or out of its bounds."""
-    hint = get_type_hints(cls)[name]
-    choices = get_args(hint) if get_origin(hint) is Literal else (value,)
-    bounds = {one.name: one.metadata for one in fields(cls)}[name]
-    if value not in choices:
-        allowed = f"one of {', '.join(filter(None, choices))}"
-    elif value is not None and not all(_TESTS[bound](value, limit) for bound, limit in bounds.items()):
-        allowed = " and ".join(f"{bound.replace('_', ' ')} {limit}" for bound, limit in bounds.items())
-    else:
-        return
-    raise InputError(f"{source}{name} must be {allowed}, not {value!r}", code="settings")
+def _check_settings(cls: Any, values: Mapping[str, Any], source: str) -> None:
+    hints, bounds = get_type_hints(cls), {one.name: one.metadata for one in fields(cls)}
+    for name, value in values.items():
+        choices = get_args(hints[name]) if get_origin(hints[name]) is Literal else (value,)
+        if value not in choices:
+            allowed = f"one of {', '.join(filter(None, choices))}"
+        elif value is not None and not all(_TESTS[bound](value, limit) for bound, limit in bounds[name].items()):
+            allowed = " and ".join(f"{bound.replace('_', ' ')} {limit}" for bound, limit in bounds[name].items())
+        else:
+            continue
+        raise InputError(f"{source}{name} must be {allowed}, not {value!r}", code="settings")

@@ -37,9 +37,9 @@ class TaughtWord:
     """
 
     word: str
-    count: int
-    verdict: str
-    learner: str
+    count: int = 0
+    verdict: str = "not checked"
+    learner: str = "unknown"
     forms: tuple[str, ...] = ()
 
 
@@ -52,13 +52,12 @@ class _Taught:
         self.model, self.tokenizer = load_pretrained(folder)  # which checks the folder before anything of it is read
         self.report = read_report(folder)
         self.tokens = taught_tokens(self.model, self.tokenizer)
-        self.reported = {
-            word["word"]: TaughtWord(
-                word["word"], word["count"], word["verdict"], run["learner"], tuple(word.get("forms", ()))
-            )
-            for run in (*self.report.get("earlier", ()), self.report)
-            for word in run.get("words", ())
-        }
+        self.reported: dict[str, TaughtWord] = {}
+        for run in (*self.report.get("earlier", ()), self.report):
+            for word in run.get("words", ()):
+                forms = tuple(word.get("forms", ()))
+                one = TaughtWord(word["word"], word["count"], word["verdict"], run["learner"], forms)
+                self.reported[one.word] = one
         own = own_normalizer(self.tokenizer)
         # Of Kumquat and kumquats the word is kumquat.
         words = {normalized(own, form): one.word for one in self.reported.values() for form in (*one.forms, one.word)}
@@ -69,7 +68,7 @@ def taught_words(folder: str | Path) -> list[TaughtWord]:
     """The words that a folder was taught, in the order they were taught."""
     taught = _Taught(folder)
     words = dict.fromkeys(taught.owners.values())
-    return [taught.reported.get(word, TaughtWord(word, 0, "not checked", "unknown")) for word in words]
+    return [taught.reported.get(word, TaughtWord(word)) for word in words]
 
 
 @torch.no_grad()
@@ -102,7 +101,7 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
     now = [token for ids in taught_tokens(model, tokenizer).values() for token in ids]
     for layer, old in zip(_layers(model), kept, strict=True):
         layer[now] = old
-    gone = {*words, *(owners[form] for form in owners.keys() - left.keys() if form == owners[form])}
+    gone = {*words, *owners.values()} - {owners[form] for form in left}  # words, and single forms of words
     for run in (report, *report.get("earlier", ())) if report else ():
         run["words"] = [
             word | {"forms": [form for form in word.get("forms", ()) if form not in gone]}

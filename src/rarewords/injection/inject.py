@@ -136,7 +136,23 @@ def require_injectable(model: Any, *, allow_prediction: bool = False) -> None:
 
 def unfit_words(tokenizer: Any, words: Sequence[str], *, placement: Placement = "replace") -> dict[str, str]:
     """The words that cannot get one token each, with the reason; the others can be injected together."""
-    found = _unclear(tokenizer, words, placement)
+    normalizer, cut = own_normalizer(tokenizer), takes_entries(tokenizer)
+    seen, found = dict[str, str](), dict[str, str]()
+    for word in words:
+        form = normalized(normalizer, word)
+        if word != word.strip():
+            found[word] = f"{word!r} begins or ends with white space; remove it"
+        elif len(word) > _LONGEST:
+            found[word] = f"{word[:20]}… has {len(word):,} characters, too many for a word; leave it out"
+        elif not word.isprintable():
+            found[word] = f"{word!r} holds a control character; remove it"
+        elif not form:
+            found[word] = f"the model's tokenizer reads {word!r} as nothing; leave it out"
+        elif form in seen:
+            found[word] = f"{seen[form]!r} and {word!r} are the same word to this model's tokenizer; keep one"
+        elif placement == "append" and not cut:
+            found[word] = f"the model's tokenizer can't take rules; use the placement replace for {word!r}"
+        seen.setdefault(form, word)
     # One word's token can get in the way of another's, so the rest is tried again.
     while more := _without_token(tokenizer, [word for word in words if word not in found], placement):
         found |= more
@@ -200,28 +216,6 @@ def _without_token(tokenizer: Any, words: Sequence[str], placement: Placement) -
             if word not in found and sum(token in entries.get(word, ()) for token in one.ids) != 1:
                 problem = f"the model's tokenizer can't represent {word!r} as one token (tried in {text!r})"
                 found[word] = f"{problem}; leave it out or spell it without unusual characters"
-    return found
-
-
-def _unclear(tokenizer: Any, words: Sequence[str], placement: Placement) -> dict[str, str]:
-    """Texts that are no words, the same word as an earlier one, or words that cannot be appended."""
-    normalizer, cut = own_normalizer(tokenizer), takes_entries(tokenizer)
-    seen, found = dict[str, str](), dict[str, str]()
-    for word in words:
-        form = normalized(normalizer, word)
-        if word != word.strip():
-            found[word] = f"{word!r} begins or ends with white space; remove it"
-        elif len(word) > _LONGEST:
-            found[word] = f"{word[:20]}… has {len(word):,} characters, too many for a word; leave it out"
-        elif any(not letter.isprintable() for letter in word):
-            found[word] = f"{word!r} holds a control character; remove it"
-        elif not form:
-            found[word] = f"the model's tokenizer reads {word!r} as nothing; leave it out"
-        elif form in seen:
-            found[word] = f"{seen[form]!r} and {word!r} are the same word to this model's tokenizer; keep one"
-        elif placement == "append" and not cut:
-            found[word] = f"the model's tokenizer can't take rules; use the placement replace for {word!r}"
-        seen.setdefault(form, word)
     return found
 
 

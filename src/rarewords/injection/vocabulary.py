@@ -37,7 +37,7 @@ def add_entries(
         return {word: [int(tokenizer.convert_tokens_to_ids(word))] for word in words}
     backend, vocabulary = tokenizer.backend_tokenizer, tokenizer.get_vocab()
     stored, own = json.loads(backend.to_str()), own_normalizer(tokenizer)
-    ruled, found = list(_ruled(tokenizer)), dict[str, list[int]]()
+    ruled, found = list(dict.fromkeys(_ruled(tokenizer).values())), dict[str, list[int]]()
     first = max(vocabulary.values()) + 1
     following = count(first)
     for word in words:
@@ -78,12 +78,12 @@ def added_words(tokenizer: Any, first: int) -> dict[str, list[int]]:
 
 def appended_tokens(tokenizer: Any) -> set[int]:
     """The tokens that stand behind the subwords of their word."""
-    return {token for name, token in _ruled(tokenizer).items() if name.endswith(CLOSE)}
+    return {token for token, name in _ruled(tokenizer).items() if name.endswith(CLOSE)}
 
 
 def ruled_words(tokenizer: Any) -> set[str]:
     """The words that need rules to be found."""
-    return set(map(form_of, _ruled(tokenizer)))
+    return set(map(form_of, _ruled(tokenizer).values()))
 
 
 def has_rules(tokenizer: Any) -> bool:
@@ -194,14 +194,14 @@ def _load(tokenizer: Any, stored: dict[str, Any]) -> None:
         tokenizer.model_input_names = tokenizer.init_kwargs["model_input_names"] = names
 
 
-def _ruled(tokenizer: Any) -> dict[str, int]:
-    """The entries that need rules and their tokens, in the order they were added."""
+def _ruled(tokenizer: Any) -> dict[int, str]:
+    """The tokens that need rules and the names of their entries, which BPE gives two each, as they were added."""
     backend = tokenizer.backend_tokenizer
     if backend.pre_tokenizer is None:
         return {}
     starts = (*_pretokens(backend, OPEN), OPEN)
     found = sorted((token, name) for name, token in tokenizer.get_vocab().items() if name.startswith(starts))
-    return {text: token for token, name in found if RULED.match(text := _text(backend, token, name))}
+    return {token: text for token, name in found if RULED.match(text := _text(backend, token, name))}
 
 
 def _text(backend: Any, token: int, name: str) -> str:
