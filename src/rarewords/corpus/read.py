@@ -7,7 +7,7 @@ becomes lines first.
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from io import BufferedReader, TextIOWrapper
@@ -43,7 +43,10 @@ def read_chunks(source: Source) -> Iterator[Chunk]:
     size = min(max(source.size // _CHUNKS, SMALL_CHUNK), CHUNK_BYTES)
     place = 0
     with _opened(source) as file:
-        blocks = _blocks(source, file) if source.format == "text" else map(_encoded, _texts(source, file))
+        if source.format == "text":
+            blocks = iter(partial(_unpacked(source, file).read, _BLOCK), b"")
+        else:
+            blocks = map(_encoded, _texts(source, file))
         for chunk in chunks(blocks, size):
             text = chunk.decode("utf-8", "replace")
             replaced = text.count("\ufffd") - chunk.count(_REPLACEMENT)
@@ -83,48 +86,38 @@ def _encoded(text: str) -> bytes:
 
 def _jsonl(source: Source, file: BinaryIO, numbers: bool) -> Iterator[str]:
     for number, line in enumerate(_lines(source, file), 1):
+        if not (line := line.strip("\ufeff \t\r\n")):
+            continue
+        place = f"{source.path}, line {number}"
         try:
-            if record := line.strip("\ufeff \t\r\n"):
-                yield _json_text(record, source.field, numbers)
-        except InputError as error:
-            raise InputError(f"{source.path}, line {number} {error}", code=error.code) from None
-
-
-def _json_text(line: str, field: str, numbers: bool) -> str:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"is not JSON: {error}", code="format") from None
-    if not isinstance(record, dict):
-        raise InputError("is not a JSON object; each line must be one", code="format")
-    if field not in record:
-        raise InputError(_no_field(field, list(record)), code="field")
-    value = record[field]
-    if numbers and isinstance(value, int):
-        return str(value)
-    if not isinstance(value, str | None):
-        raise InputError(f"has a field {field!r} that is not text but {value!r:.40}", code="field")
-    return value or ""
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{place} is not JSON: {error}", code="format") from None
+        if not isinstance(record, dict):
+            raise InputError(f"{place} is not a JSON object; each line must be one", code="format")
+        value = record[_required(source, record, place)]
+        if numbers and isinstance(value, int):
+            value = str(value)
+        if not isinstance(value, str | None):
+            raise InputError(f"{place} has a field {source.field!r} that is not text but {value!r:.40}", code="field")
+        yield value or ""
 
 
 def _csv(source: Source, file: BinaryIO) -> Iterator[str]:
-    path, field = source.path, source.field
     csv.field_size_limit(2**31 - 1)
     lines = (line.removeprefix("\ufeff") for line in _lines(source, file))
     rows = csv.DictReader(lines, delimiter="\t" if source.format == "tsv" else ",", restval="")
     try:
-        names = rows.fieldnames  # None if the file is empty
-        if names is not None and field not in names:
-            raise InputError(f"{path} {_no_field(field, list(names))}", code="field")
-        yield from (row[field] for row in rows)
+        if rows.fieldnames is not None:  # None: the file is empty
+            field = _required(source, rows.fieldnames, source.path)
+            yield from (row[field] for row in rows)
     except csv.Error as error:
-        raise InputError(f"{path}, line {rows.line_num}: not valid CSV: {error}", code="format") from None
+        raise InputError(f"{source.path}, line {rows.line_num}: not valid CSV: {error}", code="format") from None
 
 
 def _parquet(source: Source, file: BinaryIO, numbers: bool) -> Iterator[str]:
-    table, field = pq.ParquetFile(file), source.field
-    if field not in table.schema_arrow.names:
-        raise InputError(f"{source.path} {_no_field(field, table.schema_arrow.names)}", code="field")
+    table = pq.ParquetFile(file)
+    field = _required(source, table.schema_arrow.names, source.path)
     kind = table.schema_arrow.field(field).type
     if pa.types.is_nested(kind) or (pa.types.is_primitive(kind) and not numbers):
         raise InputError(f"{source.path}: field {field!r} is not text but {kind}", code="field")
@@ -133,8 +126,12 @@ def _parquet(source: Source, file: BinaryIO, numbers: bool) -> Iterator[str]:
         yield from (text or "" for text in batch.column(0).cast(pa.large_string()).to_pylist())
 
 
-def _no_field(field: str, names: list[str]) -> str:
-    return f"has no field {field!r}; it has {', '.join(map(repr, names[:20]))}; name one of these"
+def _required(source: Source, names: Collection[str], place: str) -> str:
+    """The field that holds the text, if it is among those there are; otherwise the file is refused."""
+    if source.field not in names:
+        there = ", ".join(map(repr, list(names)[:20]))
+        raise InputError(f"{place} has no field {source.field!r}; it has {there}; name one of these", code="field")
+    return source.field
 
 
 def chunks(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
@@ -173,16 +170,14 @@ def _cut_long(line: bytes) -> list[bytes]:
     return [*parts, line]
 
 
-def _blocks(source: Source, file: BinaryIO) -> Iterator[bytes]:
-    """The bytes of a file after decompression, block by block."""
-    with pa.input_stream(file, compression=CODECS.get(source.compression)) as stream:
-        yield from iter(partial(stream.read, _BLOCK), b"")
+def _unpacked(source: Source, file: BinaryIO) -> BufferedReader:
+    """The bytes of a file after decompression."""
+    return BufferedReader(pa.input_stream(file, compression=CODECS.get(source.compression)), _BLOCK)
 
 
-def _lines(source: Source, file: BinaryIO) -> Iterator[str]:
+def _lines(source: Source, file: BinaryIO) -> TextIOWrapper:
     """Lines with their ends, which are those of Unix, Windows or old Macs."""
-    with pa.input_stream(file, compression=CODECS.get(source.compression)) as stream:
-        yield from TextIOWrapper(BufferedReader(stream, _BLOCK), "utf-8", "surrogateescape", newline="")
+    return TextIOWrapper(_unpacked(source, file), "utf-8", "surrogateescape", newline="")
 
 
 @contextmanager
