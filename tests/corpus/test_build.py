@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from rarewords._internal import progress
-from rarewords._internal.cache import FINISHED_SHARDS
-from rarewords.corpus import merge, sources
+from rarewords._internal.cache import FINISHED_PARTS
+from rarewords.corpus import build as module
+from rarewords.corpus import part, read, sources
 from rarewords.corpus.build import build
 from rarewords.corpus.corpus import Corpus
 from rarewords.corpus.settings import CorpusSettings
@@ -27,9 +28,10 @@ SMALL = CorpusSettings(contexts=50, window=5, seed=3)
 
 
 @pytest.fixture
-def many_shards(monkeypatch):
-    """Cut files into shards so small that the test text has many."""
-    monkeypatch.setattr(sources, "SHARD_BYTES", 100_000)
+def many_parts(monkeypatch):
+    """Cut files into chunks so small that the test text has many."""
+    for name in ("SMALL_CHUNK", "_BLOCK"):
+        monkeypatch.setattr(read, name, 20_000)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +74,7 @@ def test_contexts_contain_their_word_and_counts_add_up(reference_corpus):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("many_shards")
+@pytest.mark.usefixtures("many_parts")
 def test_same_bytes_from_any_split_and_any_number_of_workers(reference_corpus, wikipedia, tmp_path):
     lines = wikipedia.splitlines(keepends=True)
     (tmp_path / "one.txt").write_text(wikipedia, "utf-8")
@@ -116,8 +118,9 @@ def test_the_split_of_the_text_does_not_matter(reference_corpus, halves, monkeyp
     both = build([halves / "b.txt", halves / "a.txt"], halves / "both", SMALL, workers=1)
     assert tables(both.path) == tables(reference_corpus.path)
     # With ranges so small that each step of the merge has many.
-    for name, size in (("CONTEXTS_AT_ONCE", 9000), ("SENTENCES_AT_ONCE", 1000)):
-        monkeypatch.setattr(merge, name, size)
+    for name, size in (("CONTEXTS_PER_RANGE", 9000), ("SENTENCES_PER_RANGE", 1000)):
+        monkeypatch.setattr(module, name, size)
+    monkeypatch.setattr(part, "_CONTEXTS_AT_ONCE", 2000)
     ranges = build([halves / "a.txt", halves / "b.txt"], halves / "ranges", SMALL, workers=1)
     assert digests(ranges.path) == digests(both.path)
     assert sorted(path.name for path in halves.iterdir()) == ["a.txt", "b.txt", "both", "ranges"]
@@ -125,10 +128,10 @@ def test_the_split_of_the_text_does_not_matter(reference_corpus, halves, monkeyp
 
 def test_record_batches_do_not_depend_on_the_ranges(reference_corpus, halves, monkeypatch):
     for name in ("words", "contexts"):  # readers count on the batches of sentences
-        monkeypatch.setitem(merge._ROWS, name, merge._ROWS[name] >> 13)
+        monkeypatch.setitem(module._ROWS, name, module._ROWS[name] >> 13)
     one = build([halves / "a.txt", halves / "b.txt"], halves / "one", SMALL, workers=1)
-    monkeypatch.setattr(merge, "CONTEXTS_AT_ONCE", 9000)
-    monkeypatch.setattr(merge, "SENTENCES_AT_ONCE", 1000)
+    monkeypatch.setattr(module, "CONTEXTS_PER_RANGE", 9000)
+    monkeypatch.setattr(module, "SENTENCES_PER_RANGE", 1000)
     two = build([halves / "b.txt", halves / "a.txt"], halves / "two", SMALL, workers=1)
     assert digests(one.path) == digests(two.path) != digests(reference_corpus.path)
     for word in ("the", "zero", "informal"):
@@ -191,56 +194,53 @@ def test_any_script(tmp_path):
 
 KILLED = """
 import sys
-from rarewords.corpus import sources
+from rarewords.corpus import read
 from rarewords.corpus.build import build
 from rarewords.corpus.settings import CorpusSettings
-sources.SHARD_BYTES = 40_000
+read.SMALL_CHUNK = read._BLOCK = 20_000
 build([sys.argv[1]], sys.argv[2], CorpusSettings(contexts=50, window=5, seed=3), workers=2)  # without a guard
 """
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("many_parts")
 @pytest.mark.parametrize("wanted", [3, 12])
 def test_a_killed_build_resumes(reference_corpus, text_file, tmp_path, monkeypatch, wanted):
     (tmp_path / "run.py").write_text(KILLED)
     out = tmp_path / "corpus"
-    shards = tmp_path / ".corpus.work" / "shards"
+    work = tmp_path / ".corpus.work"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen(
         [sys.executable, tmp_path / "run.py", text_file, out], env=environment, start_new_session=True
     )
-    while len(list(shards.glob("*/done.json"))) < wanted:
+    while len(list(work.glob(FINISHED_PARTS))) < wanted:
         assert process.poll() is None
         time.sleep(0.005)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    done = {path: path.stat().st_mtime_ns for path in shards.glob("*/done.json")}
+    done = {path.parent for path in work.glob(FINISHED_PARTS)}
     assert len(done) >= wanted
     assert not out.exists()
     with refused_with("corpus"):
         Corpus.open(out)
 
     made = []
-    from rarewords.corpus import build as module
-
     original = module.part_of_text
     monkeypatch.setattr(module, "part_of_text", lambda *a: (made.append(a[-1]), original(*a)))
-    monkeypatch.setattr(sources, "SHARD_BYTES", 40_000)
     corpus = build([text_file], out, SMALL, workers=1)
-    assert not {path.parent for path in done} & {folder.parent for folder in made}
+    assert made
+    assert not done & set(made)
     assert digests(corpus.path) == digests(reference_corpus.path)
-    assert not shards.exists()
+    assert not work.exists()
 
 
+@pytest.mark.usefixtures("many_parts")
 def test_changed_text_is_read_again_after_an_interruption(text_file, tmp_path, monkeypatch):
-    from rarewords.corpus import build as module
-
-    monkeypatch.setattr(sources, "SHARD_BYTES", 100_000)
-    monkeypatch.setattr(module, "merge_parts", lambda *_a, **_k: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        build([text_file], tmp_path / "corpus", SMALL, workers=1)
-    monkeypatch.undo()
-    assert list((tmp_path / ".corpus.work" / "shards").iterdir())
+    with monkeypatch.context() as context:
+        context.setattr(module, "merge_parts", lambda *_a, **_k: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            build([text_file], tmp_path / "corpus", SMALL, workers=1)
+    assert list((tmp_path / ".corpus.work").glob(FINISHED_PARTS))
     text_file.write_text("Quite another text.\n")
     corpus = build([text_file], tmp_path / "corpus", SMALL, workers=1)
     assert corpus.totals.words == 3
@@ -248,8 +248,6 @@ def test_changed_text_is_read_again_after_an_interruption(text_file, tmp_path, m
 
 @pytest.mark.usefixtures("text_file")
 def test_a_build_inside_the_folder_of_its_text_resumes(tmp_path, monkeypatch):
-    from rarewords.corpus import build as module
-
     with monkeypatch.context() as context:
         context.setattr(module, "merge_parts", lambda *_a, **_k: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -259,14 +257,12 @@ def test_a_build_inside_the_folder_of_its_text_resumes(tmp_path, monkeypatch):
 
 
 def test_touched_text_is_not_read_again_after_an_interruption(text_file, tmp_path, monkeypatch):
-    from rarewords.corpus import build as module
-
     with monkeypatch.context() as context:
         context.setattr(module, "merge_parts", lambda *_a, **_k: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             build([text_file], tmp_path / "corpus", SMALL, workers=1)
     os.utime(text_file, (1, 1))
-    monkeypatch.setattr(module, "part_of_text", lambda *_: pytest.fail("this shard is finished"))
+    monkeypatch.setattr(module, "part_of_text", lambda *_: pytest.fail("this part is finished"))
     assert build([text_file], tmp_path / "corpus", SMALL, workers=1).totals.words > 10_000
 
 
@@ -283,7 +279,7 @@ def test_counts_are_those_of_a_plain_counter(reference_corpus, wikipedia):
 
 
 def test_of_a_damaged_file_nothing_is_kept_but_of_the_others_what_is_finished(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "_SMALL_SHARD", 1000)
+    monkeypatch.setattr(read, "SMALL_CHUNK", 1000)
     good = [json.dumps({"text": f"word number {n}"}) + "\n" for n in range(200)]
     (tmp_path / "a.jsonl").write_text("".join(good))
     (tmp_path / "b.jsonl").write_text("".join(good[1:]) + "damaged\n")
@@ -293,5 +289,5 @@ def test_of_a_damaged_file_nothing_is_kept_but_of_the_others_what_is_finished(tm
     assert not work.exists()
     with refused_with("format"):
         build([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "corpus", SMALL, workers=1)
-    shards = len(sources.cut(sources.find_sources([tmp_path / "a.jsonl"]), 1))
-    assert len(list(work.glob(FINISHED_SHARDS))) == shards > 1
+    (source,) = sources.find_sources([tmp_path / "a.jsonl"])
+    assert len(list(work.glob(FINISHED_PARTS))) == len(list(read.read_chunks(source))) > 1

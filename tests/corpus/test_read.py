@@ -4,7 +4,7 @@ import bz2
 import csv
 import gzip
 import json
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rarewords.corpus import read, sources
-from rarewords.corpus.read import chunks, read_shard
-from rarewords.corpus.sources import Shard, Source, cut, find_sources
+from rarewords.corpus import read
+from rarewords.corpus.read import chunks, read_chunks
+from rarewords.corpus.sources import find_sources
 from tests.errors import refused_with
 
 PACK = {"": lambda b: b, ".gz": gzip.compress, ".bz2": bz2.compress, ".zst": pa.Codec("zstd").compress}
@@ -53,28 +53,16 @@ def write(path, kind, pack):
     path.write_bytes(PACK[pack](data))
 
 
-def text_of(shards):
-    return "".join(text for shard in shards for _, text, _ in read_shard(shard))
+def text_of(path, field="text"):
+    (source,) = find_sources([path], field)
+    return "".join(chunk.text for chunk in read_chunks(source))
 
 
 @pytest.mark.parametrize(("kind", "pack"), [*product(["txt", "jsonl", "csv", "tsv"], PACK), ("parquet", "")])
 def test_every_format_in_every_compression(tmp_path, kind, pack):
     path = tmp_path / f"text.{kind}{pack}"
     write(path, kind, pack)
-    shards = cut(find_sources([path], "body"), workers=2)
-    assert text_of(shards) == "".join(document + "\n" for document in DOCUMENTS)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.text("ab \n", max_size=12), max_size=8).map("".join), st.lists(st.integers(0, 90), max_size=4))
-def test_byte_ranges_read_every_line_once(tmp_path_factory, text, edges):
-    path = tmp_path_factory.mktemp("ranges") / "text.txt"
-    path.write_text(text)
-    source = Source(str(path), "text", "", "text", len(text))
-    edges = sorted({0, len(text), *(edge for edge in edges if edge < len(text))})
-    shards = [Shard(source, a, b) for a, b in pairwise(edges)]
-    expected = text if not text or text.endswith("\n") else text + "\n"
-    assert text_of(shards) == expected
+    assert text_of(path, "body") == "".join(document + "\n" for document in DOCUMENTS)
 
 
 @settings(max_examples=200, deadline=None)
@@ -99,13 +87,12 @@ def test_a_line_of_50_megabytes_in_bounded_memory(tmp_path):
     with path.open("wb") as stream:
         for _ in range(50):
             stream.write(b"word after word ..." * 52632)
-    shards = cut(find_sources([path]), workers=2)
+    (source,) = find_sources([path])
     tracemalloc.start()
     words = longest = 0
-    for shard in shards:
-        for _, text, _ in read_shard(shard):
-            words += text.count("word")
-            longest = max(longest, max(map(len, text.split("\n"))))
+    for chunk in read_chunks(source):
+        words += chunk.text.count("word")
+        longest = max(longest, max(map(len, chunk.text.split("\n"))))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert words == 50 * 52632 * 2
@@ -116,8 +103,8 @@ def test_a_line_of_50_megabytes_in_bounded_memory(tmp_path):
 def test_broken_utf8_is_replaced_and_counted(tmp_path):
     path = tmp_path / "broken.txt"
     path.write_bytes(b"good \xff bad \xc3\n" + "a real \ufffd\n".encode())
-    (shard,) = cut(find_sources([path]), 1)
-    ((_, text, replaced),) = list(read_shard(shard))
+    (source,) = find_sources([path])
+    ((text, replaced, _),) = read_chunks(source)
     assert text == "good \ufffd bad \ufffd\na real \ufffd\n"
     assert replaced == 2
 
@@ -127,7 +114,7 @@ def test_bytes_that_are_no_utf8_are_no_text_but_a_few_are_replaced(name, tmp_pat
     def read(raw):
         (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith("gz") else raw)
         (source,) = find_sources([tmp_path / name])
-        return next(read_shard(Shard(source)))[2]
+        return next(read_chunks(source)).replaced
 
     for raw in (np.random.default_rng(0).bytes(9999).replace(b"\0", b""), ("Привет, мир. " * 99).encode("cp1251")):
         with refused_with("unreadable"):
@@ -138,8 +125,8 @@ def test_bytes_that_are_no_utf8_are_no_text_but_a_few_are_replaced(name, tmp_pat
 def test_broken_utf8_in_json_and_csv_is_counted_too(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(b'{"text": "bad \xff"}\n{"text": "\\ud800 half"}\n{"text": null}\n')
     (tmp_path / "b.csv").write_bytes(b"text\nbad \xff\n")
-    found = [chunk for shard in cut(find_sources([tmp_path]), 1) for chunk in read_shard(shard)]
-    assert [(text, replaced) for _, text, replaced in found] == [
+    found = [chunk for source in find_sources([tmp_path]) for chunk in read_chunks(source)]
+    assert [(text, replaced) for text, replaced, _ in found] == [
         ("bad \ufffd\n? half\n\n", 1),  # without a text, an empty line
         ("bad \ufffd\n", 1),
     ]
@@ -176,22 +163,33 @@ def test_broken_utf8_in_json_and_csv_is_counted_too(tmp_path):
 def test_bad_files_are_named(tmp_path, name, content, code):
     (tmp_path / name).write_bytes(content)
     with refused_with(code) as caught:
-        text_of(cut(find_sources([tmp_path / name]), 1))
+        text_of(tmp_path / name)
     assert name in str(caught.value)
 
 
 @pytest.mark.parametrize("pack", ["", ".gz"])
 def test_a_bad_line_is_named_by_its_number_in_the_file(tmp_path, monkeypatch, pack):
-    monkeypatch.setattr(sources, "SHARD_BYTES", 1000)
+    monkeypatch.setattr(read, "SMALL_CHUNK", 1000)
     lines = [json.dumps({"text": "word " * (number % 30)}) for number in range(200)]
     lines[149] = "not json"
     path = tmp_path / f"a.jsonl{pack}"
     path.write_bytes(PACK[pack]("\n".join(lines).encode()))
     with refused_with("format") as caught:
-        text_of(cut(find_sources([path]), 1))
+        text_of(path)
     assert f"{path}, line 150 " in str(caught.value)
 
 
 def test_a_csv_file_with_old_line_ends_and_a_line_end_in_a_field(tmp_path):
     (tmp_path / "a.csv").write_bytes(b'\xef\xbb\xbfid,text\r1,"one\rline"\r2,two\r')
-    assert text_of(cut(find_sources([tmp_path / "a.csv"]), 1)) == "one\rline\ntwo\n"
+    assert text_of(tmp_path / "a.csv") == "one\rline\ntwo\n"
+
+
+@pytest.mark.parametrize(("size", "number"), [(100, 1), (4 << 20, 4), (64 << 20, 32), (400 << 20, 50)])
+def test_chunks_are_small_for_a_short_text_and_add_up_to_its_file(tmp_path, size, number):
+    with (tmp_path / "text.txt").open("wb") as stream:
+        for _ in range(size // 100):
+            stream.write(b"plum " * 19 + b"tree\n")
+    (source,) = find_sources([tmp_path / "text.txt"])
+    found = [(len(chunk.text), chunk.bytes) for chunk in read_chunks(source)]
+    assert abs(len(found) - number) <= 1
+    assert [sum(sizes) for sizes in zip(*found, strict=True)] == [source.size, source.size]

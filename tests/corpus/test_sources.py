@@ -1,4 +1,4 @@
-"""What counts as a text, and how files are cut: paths, patterns, strings, records, standard input."""
+"""What counts as a text: paths, patterns, strings, records, standard input."""
 
 import io
 import json
@@ -9,7 +9,7 @@ import pytest
 
 from rarewords import Corpus
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.corpus.sources import cut, find_sources, spool
+from rarewords.corpus.sources import find_sources, spool
 from tests.corpus.conftest import digests, tables
 from tests.errors import refused_with
 
@@ -115,7 +115,7 @@ def test_a_corpus_of_strings_resumes_after_an_interruption(here, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             Corpus.build(SENTENCES, here / "corpus")
     whole = Corpus.build(SENTENCES, here / "whole")
-    monkeypatch.setattr(module, "part_of_text", lambda *_: pytest.fail("this shard is finished"))
+    monkeypatch.setattr(module, "part_of_text", lambda *_: pytest.fail("this part is finished"))
     assert digests(Corpus.build(iter(SENTENCES), here / "corpus").path) == digests(whole.path)
 
 
@@ -147,7 +147,7 @@ def test_texts_that_cannot_be_used_are_refused_and_leave_nothing(here, texts, co
     assert list(here.iterdir()) == []
 
 
-# Which files, and how they are cut
+# Which files
 
 
 def test_folders_patterns_and_repetition(tmp_path):
@@ -168,11 +168,3 @@ def test_missing_files_and_empty_folders(tmp_path):
         find_sources([tmp_path / "pipe"])
     with refused_with("no-text"):
         find_sources([str(tmp_path / "*.txt")])
-
-
-@pytest.mark.parametrize(("size", "shards"), [(100, 1), (16 << 20, 16), (100 << 20, 32), (800 << 20, 100)])
-def test_a_short_text_is_cut_into_small_shards_and_a_long_one_is_not(tmp_path, size, shards):
-    with (tmp_path / "text.txt").open("wb") as stream:
-        stream.write(b"plum" * min(size // 4, 10_000))
-        stream.truncate(size)
-    assert len(cut(find_sources([tmp_path / "text.txt"]), 1)) == shards

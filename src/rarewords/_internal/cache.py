@@ -23,7 +23,7 @@ from rarewords._internal import files
 from rarewords._internal.progress import message
 from rarewords.errors import InputError
 
-FINISHED_SHARDS = "shards/*/done.json"
+FINISHED_PARTS = "parts/*/part-*/part.json"
 _LOCK = "lock"
 _RESUMABLE = ("disk-full", "memory", "output")  # mistakes after which the same command can go on
 
@@ -94,7 +94,7 @@ def workspace(out: Path) -> Iterator[Cache]:
             kept = ""
         except InputError as error:
             if not earlier and error.code not in _RESUMABLE:
-                kept = FINISHED_SHARDS  # of other files of the text
+                kept = FINISHED_PARTS  # of other files of the text
             raise
         finally:
             if kept and _holds(folder, kept):

@@ -79,7 +79,7 @@ def cores() -> int:
 class ProcessMap(Protocol):
     """Maps a function, which must be importable, over items: (place of the item, result), in any order."""
 
-    def __call__(self, function: Callable[[T], R], items: Sequence[T], /) -> Iterator[tuple[int, R]]: ...
+    def __call__(self, function: Callable[[T], R], items: Iterable[T], /) -> Iterator[tuple[int, R]]: ...
 
 
 @contextmanager
@@ -95,14 +95,19 @@ def processes(workers: int) -> Iterator[ProcessMap]:
     # Not forked: the parent may hold threads and locks of other libraries.
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _start_worker) if workers > 1 else None
 
-    def in_processes(function: Callable[[T], R], items: Sequence[T], /) -> Iterator[tuple[int, R]]:
-        if pool is None or len(items) == 1:
+    def in_processes(function: Callable[[T], R], items: Iterable[T], /) -> Iterator[tuple[int, R]]:
+        if pool is None:
             yield from enumerate(map(function, items))
             return
-        with _other_main():
-            futures = {pool.submit(function, item): place for place, item in enumerate(items)}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
+        running: dict[Future[R], int] = {}
+        for place, item in enumerate(items):  # few at once: items take memory
+            with _other_main():
+                running[pool.submit(function, item)] = place
+            if len(running) > 2 * workers:
+                done = next(as_completed(running))
+                yield running.pop(done), done.result()
+        for done in as_completed(running):
+            yield running[done], done.result()
 
     try:
         yield in_processes

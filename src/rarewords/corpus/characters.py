@@ -1,4 +1,4 @@
-"""Tables over Unicode: what kind of character this is, its lower case, its hash.
+"""Tables over Unicode: what kind of character this is, its hash; and lower case.
 
 All tables are indexed by code point and reach up to the last letter Unicode has assigned; whatever is above
 them (private use, tags) counts as :data:`OTHER`.
@@ -51,18 +51,15 @@ def kinds() -> np.ndarray:
 
 
 @cache
-def lower_cased() -> np.ndarray:
-    """The lower case of every code point, one for one, so that positions stay. *Shape:* (TABLE_SIZE,)"""
-    # U+0130 is the only character whose lower case is longer: i and a combining dot.
-    lower = [ord(chr(point).lower()[0]) for point in range(TABLE_SIZE - 1)]
-    return np.array([*lower, TABLE_SIZE - 1], dtype=np.uint32)
-
-
-@cache
 def hashes(lower_case: bool) -> Hash:
     """A fixed random number for every code point, equal for both cases if wanted. *Shape:* (TABLE_SIZE,)"""
     numbers = mix(np.arange(1, TABLE_SIZE + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-    return numbers[lower_cased()] if lower_case else numbers
+    return numbers[code_points(fold("".join(map(chr, range(TABLE_SIZE)))))] if lower_case else numbers
+
+
+def code_points(text: str) -> np.ndarray:
+    """The code point of each character, the last one of the tables for all above. *Shape:* (characters,)"""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").clip(max=TABLE_SIZE - 1)
 
 
 def fold(text: str) -> str:
@@ -71,9 +68,8 @@ def fold(text: str) -> str:
     >>> fold("Straßen-CAFÉ")
     'straßen-café'
     """
-    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    lower = lower_cased()[np.minimum(points, np.uint32(TABLE_SIZE - 1))]
-    return np.where(points < TABLE_SIZE, lower, points).tobytes().decode("utf-32-le", "surrogatepass")
+    # The two that Python lower-cases otherwise: İ to i and a combining dot, Σ by its place in the word.
+    return text.replace("İ", "i").replace("Σ", "σ").lower()
 
 
 def mix(values: Hash) -> Hash:

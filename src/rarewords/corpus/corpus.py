@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -152,18 +153,17 @@ class Corpus:
 
     def contexts(self, word: str, contexts: int | None = None) -> list[Context]:
         """The sampled contexts of a word, at most ``contexts`` of them, which is itself a uniform sample."""
-        _, sentence, position = self.references([word], contexts)
-        return self._located(sentence, position)
+        ((_, found),) = self.contexts_of([word], contexts)
+        return found
 
     def contexts_of(self, words: Sequence[str], contexts: int | None = None) -> Iterator[tuple[str, list[Context]]]:
         """:meth:`contexts` of many words, in their order: quicker, since each sentence is read once."""
         for first in range(0, len(words), _WORDS_AT_ONCE):
             part = words[first : first + _WORDS_AT_ONCE]
             owner, sentence, position = self.references(part, contexts)
-            found = self._located(sentence, position)
-            ends = np.cumsum(np.bincount(owner, minlength=len(part))).tolist()
-            for word, start, end in zip(part, [0, *ends], ends, strict=False):
-                yield word, found[start:end]
+            found = iter(self._located(sentence, position))
+            for word, count in zip(part, np.bincount(owner, minlength=len(part)).tolist(), strict=True):
+                yield word, list(islice(found, count))
 
     def references(self, words: Sequence[str], contexts: int | None = None) -> tuple[Int, Int, Int]:
         """The contexts of many words as references, at most ``contexts`` per word, those of a word together.

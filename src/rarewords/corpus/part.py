@@ -1,4 +1,4 @@
-"""A part: counts, sampled contexts and sentences of one stretch of text, as two Arrow files.
+"""A part: counts, sampled contexts and sentences of one stretch of text, as two Arrow files; and how parts are merged.
 
 Words are in the order of their hashes, sentences in that of their keys. A range of hashes is one stretch of rows,
 so parts are merged range by range in bounded memory. Which contexts are sampled depends on their hashes alone
@@ -6,6 +6,7 @@ so parts are merged range by range in bounded memory. Which contexts are sampled
 """
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,19 +14,21 @@ import pyarrow as pa
 
 from rarewords._internal.files import whole_folder, write_json
 from rarewords.corpus.characters import Hash, Int, fold, mix
-from rarewords.corpus.columns import offsets, ragged, write_batch
+from rarewords.corpus.columns import offsets, open_batch, ragged, rows_between, write_batch
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.text import Words, blocks, entry_pattern, span_sums, split
 
+_CONTEXTS_AT_ONCE = 4_500_000  # while words are merged
+# A context then: its word's number in the range, its hash, and where it is.
+_CONTEXT = np.dtype([("word", "i8"), ("hash", "u8"), ("key", "u8"), ("position", "u2")])
+
 
 def part_of_text(text: str, replaced: int, settings: CorpusSettings, folder: Path) -> None:
-    """Count the words of ``text``, sample their contexts and write both to ``folder``, unless it exists.
+    """Count the words of ``text``, sample their contexts and write both to ``folder``.
 
     ``words.arrow`` has the columns ``hash``, ``word``, ``count`` and ``contexts``, a list of ``hash``, ``key`` of
     the sentence and ``position`` in it, rising by hash; ``sentences.arrow`` has ``key`` and ``text``.
     """
-    if folder.exists():
-        return
     found = [split(block, lower_case=settings.lower_case) for block in blocks(text)]
     sentences = [sentence.encode("utf-8", "replace") for words in found for sentence in words.sentences()]
     sizes = np.concatenate([words.lengths() for words in found])
@@ -76,6 +79,71 @@ def _words_at(found: list[Words], places: Int, lower_case: bool) -> list[str]:
     text = "".join(block.text for block in found)
     words = [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
     return fold("\n".join(words)).split("\n") if lower_case and words else words
+
+
+def merge_words(parts: Sequence[Path], settings: CorpusSettings, task: tuple[int, int, Path]) -> None:
+    """Words, counts and contexts of a range of word hashes, and the keys of the sentences they need.
+
+    :param task: the range, and the folder for the result; one that exists is kept.
+    """
+    low, high, folder = task
+    if folder.exists():
+        return
+    batches = [rows_between(open_batch(path / "words.arrow"), low, high) for path in parts]
+    hashes, first, numbers = np.unique(_joined(batches, "hash"), return_index=True, return_inverse=True)
+    counts = np.zeros(len(hashes), dtype=np.int64)
+    np.add.at(counts, numbers, _joined(batches, "count"))
+    held: list[np.ndarray] = []
+    for batch, start in zip(batches, offsets([len(batch) for batch in batches]).tolist(), strict=False):
+        contexts = batch["contexts"].flatten()
+        sample = np.empty(len(contexts), dtype=_CONTEXT)
+        sample["word"] = np.repeat(numbers[start : start + len(batch)], batch["contexts"].value_lengths())
+        for name in ("hash", "key", "position"):
+            sample[name] = contexts.field(name)
+        held.append(sample[counts[sample["word"]] >= settings.min_count])
+        if sum(map(len, held)) > _CONTEXTS_AT_ONCE:
+            held = [_smallest(np.concatenate(held), settings.contexts)]
+    sample = _smallest(np.concatenate(held), settings.contexts)
+    keys, place = np.unique(sample["key"], return_inverse=True)
+    with whole_folder(folder) as out:
+        write_batch(
+            out / "words.arrow",
+            hash=hashes,
+            word=pa.concat_arrays([batch["word"] for batch in batches]).take(pa.array(first)),
+            count=counts,
+            contexts=np.bincount(sample["word"], minlength=len(hashes)).astype(np.uint32),
+        )
+        write_batch(out / "contexts.arrow", place=place, position=sample["position"])
+        write_batch(out / "keys.arrow", key=keys)
+
+
+def merge_sentences(parts: Sequence[Path], words: Sequence[Path], task: tuple[int, int, Path]) -> None:
+    """The sentences of a range of keys that a sampled context needs, in the order of keys.
+
+    :param words: the results of :func:`merge_words`.
+    """
+    low, high, folder = task
+    if folder.exists():
+        return
+    wanted = np.sort(_joined([rows_between(open_batch(path / "keys.arrow"), low, high) for path in words], "key"))
+    found: list[pa.RecordBatch] = []
+    for path in parts:
+        batch = rows_between(open_batch(path / "sentences.arrow"), low, high)
+        first, last = (np.searchsorted(wanted, batch["key"], side) for side in ("left", "right"))
+        found.append(batch.filter(pa.array(first < last)))
+    keys, first = np.unique(_joined(found, "key"), return_index=True)
+    texts = pa.concat_arrays([batch["text"] for batch in found]).take(pa.array(first))
+    with whole_folder(folder) as out:
+        write_batch(out / "sentences.arrow", key=keys, text=texts)
+
+
+def _joined(batches: list[pa.RecordBatch], name: str) -> np.ndarray:
+    return np.concatenate([batch[name].to_numpy() for batch in batches])
+
+
+def _smallest(sample: np.ndarray, k: int) -> np.ndarray:
+    """The k smallest contexts of each word; of equal ones the one in the sentence with the smallest key."""
+    return np.take(sample, smallest_distinct(sample["word"], sample["hash"], k, sample["key"], sample["position"]))
 
 
 def context_hashes(words: Hash, lengths: Int, window: int, seed: int) -> Hash:

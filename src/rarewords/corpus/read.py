@@ -7,39 +7,54 @@ becomes lines first.
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
+from io import BufferedReader, TextIOWrapper
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rarewords.corpus.sources import CODECS, Shard, Source
+from rarewords.corpus.sources import CODECS, Source
 from rarewords.errors import InputError
 
-CHUNK_BYTES = 12 << 20
+CHUNK_BYTES = 8 << 20
+SMALL_CHUNK, _CHUNKS = 1 << 20, 32  # a short text is cut finer, so that progress moves
 MAX_LINE = 1 << 20
-_BLOCK = 1 << 20
+_BLOCK = 1 << 18
 _REPLACEMENT = "\ufffd".encode()
 _FEW_REPLACED = 100  # a text may hold some by mistake; of random bytes or another alphabet's code most are
 _ROWS_AT_ONCE = 1024
 _DAMAGE = (OSError, pa.ArrowException, MemoryError, OverflowError, UnicodeDecodeError)
 
 
-def read_shard(shard: Shard) -> Iterator[tuple[int, str, int]]:
-    """The chunks of a shard: running number, text, and how much of it was not UTF-8 and was replaced."""
-    source = shard.source
-    with _reported(source):
-        blocks = _bytes_of(shard) if source.format == "text" else _records(shard)
-        for number, chunk in enumerate(chunks(blocks, CHUNK_BYTES)):
-            if number % shard.of == shard.number:
-                text = chunk.decode("utf-8", "replace")
-                replaced = text.count("\ufffd") - chunk.count(_REPLACEMENT)
-                if replaced > max(_FEW_REPLACED, len(text) // 4):
-                    problem = f"{replaced:,} of {len(text):,} characters are not UTF-8"
-                    raise InputError(f"{source.path} isn't text: {problem}; convert it to UTF-8", code="unreadable")
-                yield number, text, replaced
+class Chunk(NamedTuple):
+    """Some lines of a source, how many characters were not UTF-8 and were replaced, and what was read of its file."""
+
+    text: str
+    replaced: int
+    bytes: int
+
+
+def read_chunks(source: Source) -> Iterator[Chunk]:
+    """The text of a source in chunks of about 8 MiB."""
+    size = min(max(source.size // _CHUNKS, SMALL_CHUNK), CHUNK_BYTES)
+    place = 0
+    with _opened(source) as file:
+        if source.format == "text":
+            blocks = iter(partial(_unpacked(source, file).read, _BLOCK), b"")
+        else:
+            blocks = map(_encoded, _texts(source, file))
+        for chunk in chunks(blocks, size):
+            text = chunk.decode("utf-8", "replace")
+            replaced = text.count("\ufffd") - chunk.count(_REPLACEMENT)
+            if replaced > max(_FEW_REPLACED, len(text) // 4):
+                problem = f"{replaced:,} of {len(text):,} characters are not UTF-8"
+                raise InputError(f"{source.path} isn't text: {problem}; convert it to UTF-8", code="unreadable")
+            before, place = place, source.size if file.closed else file.tell()
+            yield Chunk(text, replaced, place - before)
 
 
 def read_documents(source: Source, *, numbers: bool = False) -> Iterator[str]:
@@ -47,95 +62,76 @@ def read_documents(source: Source, *, numbers: bool = False) -> Iterator[str]:
 
     :param numbers: the field may hold whole numbers, as ids do.
     """
-    shard = Shard(source)
-    with _reported(source):
-        documents = _lines(_bytes_of(shard)) if source.format == "text" else _records(shard, numbers)
-        for document in documents:
-            yield document.rstrip(b"\r\n").decode("utf-8", "replace")
+    with _opened(source) as file:
+        for document in _texts(source, file, numbers):
+            yield _encoded(document).rstrip(b"\r\n").decode("utf-8", "replace")
 
 
-def _records(shard: Shard, numbers: bool = False) -> Iterator[bytes]:
-    """The text field of each record, ended by a line end; empty if the record has none."""
-    if shard.source.format == "jsonl":
-        texts = _jsonl(shard, numbers)
-    else:
-        texts = _parquet(shard.source, numbers) if shard.source.format == "parquet" else _csv(shard)
-    for text in texts:
-        try:  # bytes that are not UTF-8 pass through and are counted with those of plain text
-            yield text.encode("utf-8", "surrogateescape") + b"\n"
-        except UnicodeEncodeError:  # half a surrogate pair, written as an escape in JSON
-            yield text.encode("utf-8", "replace") + b"\n"
+def _texts(source: Source, file: BinaryIO, numbers: bool = False) -> Iterator[str]:
+    """Each line, or the text field of each record; empty if the record has none."""
+    if source.format == "text":
+        return _lines(source, file)
+    if source.format == "jsonl":
+        return _jsonl(source, file, numbers)
+    return _parquet(source, file, numbers) if source.format == "parquet" else _csv(source, file)
 
 
-def _jsonl(shard: Shard, numbers: bool) -> Iterator[str]:
-    path, field = shard.source.path, shard.source.field
-    for number, line in enumerate(_lines(_bytes_of(shard)), 1):
+def _encoded(text: str) -> bytes:
+    """A text as a line; bytes that are not UTF-8 pass through and are counted with those of plain text."""
+    try:
+        return text.encode("utf-8", "surrogateescape") + b"\n"
+    except UnicodeEncodeError:  # half a surrogate pair, written as an escape in JSON
+        return text.encode("utf-8", "replace") + b"\n"
+
+
+def _jsonl(source: Source, file: BinaryIO, numbers: bool) -> Iterator[str]:
+    for number, line in enumerate(_lines(source, file), 1):
+        if not (line := line.strip("\ufeff \t\r\n")):
+            continue
+        place = f"{source.path}, line {number}"
         try:
-            if record := line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r\n"):
-                yield _json_text(record, field, numbers)
-        except InputError as error:
-            before = sum(block.count(b"\n") for block in _range(path, 0, shard.start))
-            raise InputError(f"{path}, line {before + number} {error}", code=error.code) from None
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{place} is not JSON: {error}", code="format") from None
+        if not isinstance(record, dict):
+            raise InputError(f"{place} is not a JSON object; each line must be one", code="format")
+        value = record[_required(source, record, place)]
+        if numbers and isinstance(value, int):
+            value = str(value)
+        if not isinstance(value, str | None):
+            raise InputError(f"{place} has a field {source.field!r} that is not text but {value!r:.40}", code="field")
+        yield value or ""
 
 
-def _json_text(line: str, field: str, numbers: bool) -> str:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"is not JSON: {error}", code="format") from None
-    if not isinstance(record, dict):
-        raise InputError("is not a JSON object; each line must be one", code="format")
-    if field not in record:
-        raise InputError(_no_field(field, list(record)), code="field")
-    value = record[field]
-    if numbers and isinstance(value, int):
-        return str(value)
-    if not isinstance(value, str | None):
-        raise InputError(f"has a field {field!r} that is not text but {value!r:.40}", code="field")
-    return value or ""
-
-
-def _csv(shard: Shard) -> Iterator[str]:
-    path, field = shard.source.path, shard.source.field
+def _csv(source: Source, file: BinaryIO) -> Iterator[str]:
     csv.field_size_limit(2**31 - 1)
-    lines = (line.decode("utf-8", "surrogateescape").removeprefix("\ufeff") for line in _lines(_bytes_of(shard)))
-    rows = csv.DictReader(lines, delimiter="\t" if shard.source.format == "tsv" else ",", restval="")
+    lines = (line.removeprefix("\ufeff") for line in _lines(source, file))
+    rows = csv.DictReader(lines, delimiter="\t" if source.format == "tsv" else ",", restval="")
     try:
-        names = rows.fieldnames  # None if the file is empty
-        if names is not None and field not in names:
-            raise InputError(f"{path} {_no_field(field, list(names))}", code="field")
-        yield from (row[field] for row in rows)
+        if rows.fieldnames is not None:  # None: the file is empty
+            field = _required(source, rows.fieldnames, source.path)
+            yield from (row[field] for row in rows)
     except csv.Error as error:
-        raise InputError(f"{path}, line {rows.line_num}: not valid CSV: {error}", code="format") from None
+        raise InputError(f"{source.path}, line {rows.line_num}: not valid CSV: {error}", code="format") from None
 
 
-def _parquet(source: Source, numbers: bool) -> Iterator[str]:
-    with pq.ParquetFile(source.path) as file:
-        schema, field = file.schema_arrow, source.field
-        if field not in schema.names:
-            raise InputError(f"{source.path} {_no_field(field, schema.names)}", code="field")
-        kind = schema.field(field).type
-        if pa.types.is_nested(kind) or (pa.types.is_primitive(kind) and not numbers):
-            raise InputError(f"{source.path}: field {field!r} is not text but {kind}", code="field")
-        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[field], use_threads=False):
-            # What is not UTF-8 is an error of one of these calls.
-            yield from (text or "" for text in batch.column(0).cast(pa.large_string()).to_pylist())
+def _parquet(source: Source, file: BinaryIO, numbers: bool) -> Iterator[str]:
+    table = pq.ParquetFile(file)
+    field = _required(source, table.schema_arrow.names, source.path)
+    kind = table.schema_arrow.field(field).type
+    if pa.types.is_nested(kind) or (pa.types.is_primitive(kind) and not numbers):
+        raise InputError(f"{source.path}: field {field!r} is not text but {kind}", code="field")
+    for batch in table.iter_batches(_ROWS_AT_ONCE, columns=[field], use_threads=False):
+        # What is not UTF-8 is an error of one of these calls.
+        yield from (text or "" for text in batch.column(0).cast(pa.large_string()).to_pylist())
 
 
-def _no_field(field: str, names: list[str]) -> str:
-    return f"has no field {field!r}; it has {', '.join(map(repr, names[:20]))}; name one of these"
-
-
-def _lines(stream: Iterator[bytes]) -> Iterator[bytes]:
-    """Lines with their ends, which are those of Unix, Windows or old Macs."""
-    rest: list[bytes] = []
-    for block in stream:
-        head, newline, tail = block.rpartition(b"\n")
-        if newline:
-            yield from b"".join([*rest, head, newline]).splitlines(keepends=True)
-            rest = []
-        rest.append(tail)
-    yield from b"".join(rest).splitlines(keepends=True)
+def _required(source: Source, names: Collection[str], place: str) -> str:
+    """The field that holds the text, if it is among those there are; otherwise the file is refused."""
+    if source.field not in names:
+        there = ", ".join(map(repr, list(names)[:20]))
+        raise InputError(f"{place} has no field {source.field!r}; it has {there}; name one of these", code="field")
+    return source.field
 
 
 def chunks(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
@@ -174,42 +170,22 @@ def _cut_long(line: bytes) -> list[bytes]:
     return [*parts, line]
 
 
-def _bytes_of(shard: Shard) -> Iterator[bytes]:
-    """The bytes of a shard after decompression, block by block."""
-    source = shard.source
-    if shard.stop:
-        yield from _range(source.path, shard.start, shard.stop)
-    else:
-        with pa.input_stream(source.path, compression=CODECS.get(source.compression)) as stream:
-            yield from iter(lambda: stream.read(_BLOCK), b"")
+def _unpacked(source: Source, file: BinaryIO) -> BufferedReader:
+    """The bytes of a file after decompression."""
+    return BufferedReader(pa.input_stream(file, compression=CODECS.get(source.compression)), _BLOCK)
 
 
-def _range(path: str, start: int, stop: int) -> Iterator[bytes]:
-    """The bytes of the lines that start at ``start`` <= place < ``stop``."""
-    with Path(path).open("rb") as stream:
-        at = _line_start(stream, start)
-        end = _line_start(stream, stop) if at < stop else at
-        stream.seek(at)
-        while at < end and (block := stream.read(min(_BLOCK, end - at))):
-            at += len(block)
-            yield block
-
-
-def _line_start(stream: IO[bytes], place: int) -> int:
-    """Where the first line starts at or after ``place``; the end of the file if none does."""
-    if place == 0:
-        return 0
-    stream.seek(place - 1)
-    while (part := stream.readline(_BLOCK)) and not part.endswith(b"\n"):
-        pass
-    return stream.tell()
+def _lines(source: Source, file: BinaryIO) -> TextIOWrapper:
+    """Lines with their ends, which are those of Unix, Windows or old Macs."""
+    return TextIOWrapper(_unpacked(source, file), "utf-8", "surrogateescape", newline="")
 
 
 @contextmanager
-def _reported(source: Source) -> Iterator[None]:
-    """Turn what can go wrong in reading a source into one line that names it."""
+def _opened(source: Source) -> Iterator[BinaryIO]:
+    """Open a file; what can go wrong in reading it becomes one line that names it."""
     try:
-        yield
+        with Path(source.path).open("rb") as file:
+            yield file
     except _DAMAGE as error:
         if isinstance(error, OSError) and error.errno is not None:
             problem = f"cannot be read: {error.strerror}"

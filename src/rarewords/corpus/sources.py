@@ -1,4 +1,4 @@
-"""Which files to read, and how to cut them into shards that are read independently of each other."""
+"""What counts as text: files, folders, patterns, strings, records and standard input."""
 
 import glob
 import os
@@ -6,7 +6,6 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from rarewords._internal.cache import digest_of
 from rarewords._internal.files import file_digest, require_file, whole_file
 from rarewords.errors import InputError
 
-SHARD_BYTES = 8 << 20
 TextSource = str | Path | Mapping[str, Any]  # a path, a text, or a record that holds one
 CODECS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}  # by the ending of a file
 _FORMATS = {
@@ -22,7 +20,6 @@ _FORMATS = {
     ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
 }  # fmt: skip
 _HEAD, _FEW_NULLS = 8192, 8  # a text may hold a null byte by mistake, but any other file holds many
-_SMALL_SHARD, _SMALL_SHARDS = 1 << 20, 32  # a shorter text is cut finer, so that progress moves
 
 
 @dataclass(frozen=True)
@@ -41,22 +38,6 @@ class Source:
         return digest_of(file_digest(self.path), self.format, self.compression, field)
 
 
-@dataclass(frozen=True)
-class Shard:
-    """A part of a source: the lines that start in bytes ``start`` to ``stop``, or every ``of``-th chunk."""
-
-    source: Source
-    start: int = 0
-    stop: int = 0
-    number: int = 0
-    of: int = 1
-
-    @property
-    def bytes(self) -> int:
-        """How much of the source this is, for progress."""
-        return self.stop - self.start if self.stop else self.source.size // self.of
-
-
 def find_sources(texts: Sequence[str | Path], field: str = "text") -> list[Source]:
     """The files behind names, folders and patterns, in a fixed order, each once."""
     if not texts:
@@ -68,21 +49,6 @@ def find_sources(texts: Sequence[str | Path], field: str = "text") -> list[Sourc
         names = f"{sources[0].path} is" if len(sources) == 1 else f"all {len(sources)} files are"
         raise InputError(f"{names} empty; give a file that holds text", code="unreadable")
     return sources
-
-
-def cut(sources: Sequence[Source], workers: int) -> list[Shard]:
-    """Shards of about :data:`SHARD_BYTES`; a file that cannot be entered midway is shared by chunks."""
-    shards: list[Shard] = []
-    for source in sources:
-        if source.format in ("text", "jsonl") and not source.compression:
-            parts = max(1, round(source.size / SHARD_BYTES), min(source.size // _SMALL_SHARD, _SMALL_SHARDS))
-            edges = [source.size * part // parts for part in range(parts + 1)]
-            shards += [Shard(source, a, b) for a, b in pairwise(edges) if b > a]
-        else:
-            # Each of its workers reads all of the file and keeps its share; more than two rarely pays.
-            of = min(workers, 1 + source.size // SHARD_BYTES)
-            shards += [Shard(source, number=number, of=of) for number in range(of)]
-    return shards
 
 
 def spool(texts: Iterable[TextSource], folder: Path, field: str = "text") -> list[Path]:

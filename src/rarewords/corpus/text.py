@@ -119,7 +119,7 @@ def blocks(text: str, size: int = _CHARACTERS_AT_ONCE) -> Iterator[str]:
 
 def word_hashes(words: list[str], *, lower_case: bool = False) -> Hash:
     """The hash of each word as :func:`split` gives it, of its lower case if asked for. *Shape:* (words,)"""
-    points = _points("\n".join(["", *words, ""]))
+    points = ch.code_points("\n".join(["", *words, ""]))
     breaks = np.flatnonzero(points == ord("\n"))
     return _hash_spans(ch.hashes(lower_case)[points], breaks[:-1] + 1, breaks[1:])
 
@@ -132,15 +132,10 @@ def entry_pattern(rule: str, lower_case: bool) -> re.Pattern[str]:
     return re.compile(rf"(?=.{{1,{MAX_WORD}}}$).*[^\W\d_].*")
 
 
-def _points(text: str) -> np.ndarray:
-    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    return points.clip(max=ch.TABLE_SIZE - 1)
-
-
 def _clean(text: str) -> tuple[str, np.ndarray, np.ndarray]:
     """The text without control characters, its code points and their kinds with line ends at both sides."""
     padding = "\n" * _PAD
-    points = _points(padding + text + padding)
+    points = ch.code_points(padding + text + padding)
     kind = ch.kinds()[points]
     if kind.max() >= ch.CONTROL:
         own = kind[_PAD:-_PAD]

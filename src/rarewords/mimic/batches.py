@@ -180,8 +180,7 @@ def _tokens(corpus: Corpus | Sentences, rows: np.ndarray) -> Iterator[tuple[np.n
 
 def _marks(found: Words, lower_case: bool) -> tuple[np.ndarray, np.ndarray]:
     """The punctuation marks of a text: where they are, and the hash of each. *Shape:* (marks,) each"""
-    points = np.frombuffer(found.text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    points = np.minimum(points, np.uint32(ch.TABLE_SIZE - 1))
+    points = ch.code_points(found.text)
     inside = np.zeros(len(points) + 1, dtype=np.int64)
     inside[found.starts] += 1
     inside[found.ends] -= 1

@@ -14,8 +14,8 @@ from rarewords._internal.files import write_lines
 from rarewords._internal.progress import progress
 from rarewords.corpus.characters import fold
 from rarewords.corpus.corpus import Context, Corpus
-from rarewords.corpus.read import read_shard
-from rarewords.corpus.sources import Shard, Source, find_sources
+from rarewords.corpus.read import read_chunks
+from rarewords.corpus.sources import Source, find_sources
 from rarewords.corpus.text import blocks, words_of
 from rarewords.learner.english import FUNCTION_WORDS
 from rarewords.learner.masked import find_word
@@ -50,8 +50,8 @@ def on_one_line(files: Sequence[str | Path], phrases: Sequence[str], field: str,
     broken = re.compile(rf"(?<![^\W_])(?:{'|'.join(each)})(?![^\W_])", re.IGNORECASE)
 
     def joined(source: Source) -> Iterator[tuple[str, str]]:
-        for _, text, _ in read_shard(Shard(source)):
-            yield text, broken.sub(lambda found: " ".join(found.group().split()), text)
+        for chunk in read_chunks(source):
+            yield chunk.text, broken.sub(lambda found: " ".join(found.group().split()), chunk.text)
 
     result = []
     for number, source in enumerate(find_sources(files, field)):
@@ -76,8 +76,8 @@ def fixed_phrases(
     """
     seen: Counter[tuple[str, ...]] = Counter()
     with progress("Phrases", total=sum(source.size for source in sources) / 1e6, unit="MB") as bar:
-        for text in (text for source in sources for _, text, _ in read_shard(Shard(source))):
-            for block in blocks(text):
+        for chunk in (chunk for source in sources for chunk in read_chunks(source)):
+            for block in blocks(chunk.text):
                 seen.update(_runs(fold(block) if lower_case else block, rare))
                 bar.advance(len(block) / 1e6)
     total = sum(counts.values())
