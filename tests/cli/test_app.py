@@ -55,6 +55,10 @@ def test_quiet_may_stand_anywhere(tmp_path):
         (("ask", "a _ .", "--top", "many"), "--top"),
         (("ask", "a _ .", "--top", "0"), "--top"),
         (("inject", "--placement", "beside", "--embeddings", "a", "--out", "b"), "--placement"),
+        (
+            ("teach", "--placement", "beside"),
+            "'--placement': 'beside' is not one of 'append', 'replace' (see rarewords",
+        ),
     ],
 )
 def test_wrong_options_are_one_line_that_names_the_help(command, says):
