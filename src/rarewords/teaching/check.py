@@ -223,12 +223,9 @@ def around(lm: LanguageModel, span: Context, most: int) -> tuple[str, str, str]:
     text, room = sentence.replace("_", " ").replace(WORD_SLOT, " " * len(WORD_SLOT)), lm.max_length - _ROOM
     while True:
         first, last = max(0, start - most), end + most
+        seen = text[first:last]
         # No token has less than a byte, so that a short text need not be tokenized.
-        if (
-            not most
-            or len(text[first:last].encode()) <= room
-            or len(lm.tokenizer(text[first:last])["input_ids"]) <= room
-        ):
+        if not most or len(seen.encode()) <= room or len(lm.tokenizer(seen)["input_ids"]) <= room:
             return text[first:start], text[start:end], text[end:last]
         most //= 2
 

@@ -100,9 +100,8 @@ class TeachResult:
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError:
-            raise InputError(
-                "this needs sentence-transformers: pip install sentence-transformers", code="missing-extra"
-            ) from None
+            problem = "this needs sentence-transformers: pip install sentence-transformers"
+            raise InputError(problem, code="missing-extra") from None
         with TemporaryDirectory() as temporary:
             self.save_pretrained(Path(temporary) / "taught")
             return SentenceTransformer(f"{temporary}/taught", device=str(self.language_model.device))

@@ -54,7 +54,7 @@ class CausalCheck(Check):
         shown, start = [], _PROMPT.index("<W>")
         for one in candidates:
             span = Context(_PROMPT.replace("<W>", one.word), start, start + len(one.word))
-            prompts, _ = _readings(self.lm, span, one.embedding, self.placement)
+            prompts = _held_out(self.lm, 0, span, one.embedding, self.placement).readings
             before, after = (continuation(self.lm, prompt) for prompt in prompts)
             shown.append(WordAnswers(_PROMPT, (before,), (after,)))
         return shown
@@ -108,15 +108,13 @@ def held_out_sentences(
 ) -> Iterator[HeldOut]:
     """The held-out sentences that go on behind the word."""
     for owner, embedding, span in held_out_contexts(candidates):
-        readings, following = _readings(target, span, embedding, placement)
-        if following:
-            yield HeldOut(owner, readings, following)
+        sentence = _held_out(target, owner, span, embedding, placement)
+        if sentence.following:
+            yield sentence
 
 
-def _readings(
-    target: LanguageModel, span: Context, embedding: np.ndarray, placement: Placement
-) -> tuple[tuple[InputRow, InputRow], int]:
-    """The text around a word, with its subwords and with its embedding; and the number of tokens after the word."""
+def _held_out(target: LanguageModel, owner: int, span: Context, embedding: np.ndarray, placement: Placement) -> HeldOut:
+    """The text around a word, with its subwords and with its embedding."""
     sentence, start, end = span
     encoded = target.tokenizer(sentence, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     first = start - 1 if sentence[:start].endswith(" ") else start  # the space belongs to the word's first token
@@ -128,7 +126,7 @@ def _readings(
     subwords = inside[-1] + 1 - inside[0]
     slash = target.tokens.behind_a_word("/") if placement == "append" else None
     taught = InputRow(*with_slot(ids, place, place + subwords, slash), embedding)
-    return (InputRow(ids), taught), len(rest) - subwords
+    return HeldOut(owner, (InputRow(ids), taught), following=len(rest) - subwords)
 
 
 def scores_of_what_follows(target: LanguageModel, held_out: Sequence[HeldOut]) -> np.ndarray:
