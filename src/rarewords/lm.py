@@ -14,7 +14,7 @@ from torch import Tensor
 from rarewords._internal.progress import progress
 from rarewords.embeddings import WordEmbeddings
 from rarewords.errors import InputError
-from rarewords.injection.card import model_card
+from rarewords.injection.card import model_card, without_forms
 from rarewords.injection.inject import Injection, inject, save_folder
 from rarewords.injection.taught import taught_tokens
 from rarewords.model_folder import pooling, read_report
@@ -68,7 +68,7 @@ class LanguageModel(Network):
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write an ordinary Hugging Face folder with a model card that lists the added words."""
-        words = taught_tokens(self.model, self.tokenizer)
+        words = without_forms(taught_tokens(self.model, self.tokenizer), self.tokenizer, self.report)
         card = model_card(shown_name(self.name), words, kind=self.kind, folder=self.folder)
         save_folder(self.model, self.tokenizer, folder, base=self.folder, card=card, report=self.report)
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from rarewords import WordEmbeddings, __version__
+from rarewords.cli.options import table
 from rarewords.models import bundled_model
 from tests.cli.run import rarewords, refused
 
@@ -55,6 +56,10 @@ def test_quiet_may_stand_anywhere(tmp_path):
         (("ask", "a _ .", "--top", "many"), "--top"),
         (("ask", "a _ .", "--top", "0"), "--top"),
         (("inject", "--placement", "beside", "--embeddings", "a", "--out", "b"), "--placement"),
+        (
+            ("teach", "--placement", "beside"),
+            "'--placement': 'beside' is not one of 'append', 'replace' (see rarewords",
+        ),
     ],
 )
 def test_wrong_options_are_one_line_that_names_the_help(command, says):
@@ -108,3 +113,15 @@ def test_a_damaged_cache_is_mended_on_the_way(tmp_path, monkeypatch):
     weights.write_bytes(weights.read_bytes()[: 1 << 20])
     assert rarewords("ask", "a bicycle is a _ .").stdout
     assert weights.stat().st_size > 80_000_000
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_table_fits_a_terminal_and_keeps_a_word_on_one_line_in_a_pipe(terminal, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)
+    rows = [("kumquat", "1,204", "a small orange fruit " * 6), ("漢字", "7", "a\x1b[2J b [red] :apple:")]
+    header, line, *shown = table(("word", "count", "meaning"), rows, numbers=("count",))
+    assert (max(map(len, [header, line, *shown])) <= 80) is terminal
+    assert (len(shown) > len(rows)) is terminal
+    assert shown[0].startswith("kumquat   1,204   a small orange fruit")
+    assert shown[-1] == r"漢字          7   a\x1b[2J b [red] :apple:"  # two columns for each sign

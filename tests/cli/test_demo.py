@@ -1,6 +1,7 @@
 """The demo: recent words, each from its definition, in a table that fits a terminal."""
 
 import json
+import re
 
 import pytest
 
@@ -36,8 +37,8 @@ def test_the_demo_fits_a_terminal_and_names_the_next_command(demo):
 
 def test_the_demo_answers_rightly_for_words_that_it_did_not_know(demo):
     shown, folder = demo
-    rows = [line for line in shown.split("after\n")[1].splitlines() if line]
-    table = {line[:15].strip(): (line[15:46], line[46:]) for line in rows[:-1]}
+    rows = [line for line in shown.split("after\n")[1].splitlines() if line][1:-1]
+    table = {word: (before, after) for word, before, after in (re.split(r" {2,}", row) for row in rows)}
     assert list(table) == [one["word"] for one in json.loads((folder / "teaching.json").read_text("utf-8"))["words"]]
     for word, kind in KINDS.items():
         assert kind in table[word][1].split(", "), word

@@ -1,6 +1,7 @@
 """The commands on one model folder: ``ask``, ``inject``, ``words`` and ``forget``."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from transformers import AutoTokenizer
 from rarewords import LanguageModel, TeachSettings, WordEmbeddings, teach
 from tests.architectures import small_model
 from tests.cli.run import rarewords, refused
+from tests.cli.test_help import COMMANDS
 
 
 @pytest.fixture
@@ -81,15 +83,34 @@ def taught(tmp_path_factory):
 
 
 def test_words_lists_what_was_added(taught):
-    shown = [line.split("\t") for line in rarewords("words", taught).stdout.splitlines()]
-    about = ["0 times", "not checked", "learner: default"]
-    assert shown == [[word, *about, f"also: {word}s"] for word in ("torvane", "yurla")]
+    header, _, *rows = rarewords("words", taught).stdout.splitlines()
+    assert header.split() == ["word", "also", "count", "verdict", "learner"]
+    about = ["0", "not checked", "default"]
+    assert [re.split(" {2,}", row) for row in rows] == [[word, f"{word}s", *about] for word in ("torvane", "yurla")]
+    assert len({row.index("not checked") for row in rows}) == 1
     found = json.loads(rarewords("words", taught, "--json").stdout)
     assert [one["word"] for one in found] == ["torvane", "yurla"]
 
 
 def test_forget_leaves_the_other_words(taught, tmp_path):
     rarewords("forget", taught, "torvane", "--out", tmp_path / "fewer")
-    assert rarewords("words", tmp_path / "fewer").stdout.startswith("yurla\t")
+    (row,) = rarewords("words", tmp_path / "fewer").stdout.splitlines()[2:]
+    assert row.startswith("yurla ")
+    assert "with 1 more word\n" in (tmp_path / "fewer" / "README.md").read_text("utf-8")  # its plural is no other
     refused("word", "forget", tmp_path / "fewer", "torvane", "--out", tmp_path / "again")
     assert [path.name for path in tmp_path.iterdir()] == ["fewer"]
+
+
+def test_words_says_so_when_there_are_none(tmp_path):
+    for part in small_model("bert"):
+        part.save_pretrained(tmp_path / "plain")
+    assert rarewords("words", tmp_path / "plain").stdout == f"{tmp_path / 'plain'} has no added words\n"
+    assert json.loads(rarewords("words", tmp_path / "plain", "--json").stdout) == []
+
+
+def test_affected_names_a_line_of_plain_text_by_its_number(taught, tmp_path):
+    (tmp_path / "a.txt").write_text("Nothing.\nHe tuned a torvane.\n")
+    (tmp_path / "b.jsonl").write_text('{"id": "b7", "text": "A yurla, please."}\n')
+    command = ("affected", tmp_path / "a.txt", tmp_path / "b.jsonl", "--model", taught, "--id", "id")
+    assert rarewords(*command).stdout == f"{tmp_path / 'a.txt'}:2\ttorvane\nb7\tyurla\n"
+    assert "plain text" in next(one.help for one in COMMANDS["affected"].params if one.name == "id_field")

@@ -45,10 +45,10 @@ def test_it_prints_answers_before_and_after_and_every_word_not_taught(folder, te
     lines = [line.split() for line in shown.stdout.splitlines()]
     report = read_json(out / "teaching.json")
     for one in report["words"]:
-        (row,) = [line for line in lines if line[1:2] == [one["word"]]]
+        (row,) = [line for line in lines if line[:1] == [one["word"]]]
         assert ", ".join(one["before"][:3]) in " ".join(row)
         assert ", ".join(one["after"][:3]) in " ".join(row)
-        assert row[-2] == one["verdict"]
+        assert row[-1] == one["verdict"]
     assert f"{out}: gte-mlm with {len(report['words'])} more words\n" in shown.stdout
     assert f"Skipped: {KNOWN}: 1 (world)\n" in shown.stdout
     assert f"Skipped: {NOT_IN_TEXT}: 1 (zzyzx)\n" in shown.stdout
@@ -87,6 +87,20 @@ def test_a_glossary_is_enough(folder, tmp_path):
     command = ("-q", "teach", "--glossary", tmp_path / "terms.csv", "--model", folder / "small")
     report = json.loads(rarewords(*command, "--out", tmp_path / "model", "--json").stdout)
     assert [one["word"] for one in report["words"]] == ["torvane", "yurla"]
+
+
+def test_a_second_run_says_which_words_are_new_and_counts_as_its_card_does(folder, tmp_path):
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    first.write_text("term,definition\ntorvane,a musical instrument\nyurla,a drink\n")
+    second.write_text("term,definition\nthassel,a boat\n")
+    rarewords("-q", "teach", "-g", first, "--model", folder / "small", "--out", tmp_path / "one")
+    shown = rarewords("-q", "teach", "-g", second, "--model", tmp_path / "one", "--out", tmp_path / "two").stdout
+    assert f"{tmp_path / 'two'}: small with 3 more words: 1 new, 2 from before\n" in shown
+    assert "Verdicts of the new words: 1 not checked\n" in shown
+    card = (tmp_path / "two" / "README.md").read_text("utf-8")
+    assert "# small with 3 more words\n" in card
+    assert "\n\nthassel, torvane, yurla\n\n" in card  # their plurals are in the table
+    assert "| thassel (also thassels)" in card
 
 
 def test_a_corpus_is_a_text(text, command, tmp_path):

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from rarewords import LanguageModel, TeachSettings, teach
 from rarewords.corpus.text import words_of
 from rarewords.learner.known_words import KnownWords
-from rarewords.teaching.questions import QUESTIONS, as_title, ask_about, is_english, show_words, use_of, with_article
+from rarewords.teaching.ask import QUESTIONS, as_title, ask_about, is_english, show_words, use_of, with_article
 from tests.architectures import real_text
 from tests.cli.run import rarewords
 

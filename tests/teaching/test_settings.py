@@ -3,7 +3,7 @@
 import pytest
 
 from rarewords import TeachSettings
-from rarewords.teaching.questions import QUESTIONS
+from rarewords.teaching.ask import QUESTIONS
 from tests.errors import refused_with
 
 

@@ -368,5 +368,6 @@ def test_a_causal_lm_reads_words_in_the_placement_that_was_asked_for(placement, 
     plurals = [f"{word}s" for word in WORDS]
     forms = {one for word in (*WORDS, *plurals) for one in (word, word.capitalize())}  # it keeps capitals
     assert taught_tokens(new.model, new.tokenizer).keys() == forms
+    assert result.all_words == WORDS
     done = rarewords("affected", "--model", tmp_path / "taught", text)
     assert len(done.stdout.splitlines()) == 2 * CONTEXTS

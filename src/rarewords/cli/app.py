@@ -16,7 +16,8 @@ import typer
 from rarewords import __version__
 from rarewords._internal.files import explain_os_error
 from rarewords._internal.progress import enable
-from rarewords.cli import corpus, embeddings, wnlampro
+from rarewords.cli import wnlampro
+from rarewords.cli.embeddings import corpora, mimic, ota
 from rarewords.cli.models import affected, ask, forget, inject, words
 from rarewords.cli.options import printable
 from rarewords.cli.teach import demo, scan, serve, teach
@@ -55,12 +56,12 @@ def _common(
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Teach": (teach, scan, demo, serve),
     "Inspect": (ask, words, forget, affected, inject),
-    "Research": (embeddings.ota,),
+    "Research": (ota,),
 }
 for panel, commands in _PANELS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
-for name, group in (("corpus", corpus.app), ("mimic", embeddings.app), ("wnlampro", wnlampro.app)):
+for name, group in (("corpus", corpora), ("mimic", mimic), ("wnlampro", wnlampro.app)):
     app.add_typer(group, name=name, rich_help_panel="Research")
 
 
@@ -84,7 +85,9 @@ def run_program(command: Any, name: str) -> None:
             if any("\udc80" <= letter <= "\udcff" for letter in argument):
                 problem = f"{argument!r} is not UTF-8; rename the file or choose another name"
                 raise InputError(problem, code="unreadable")
-        code = command(_quiet_first(sys.argv[1:]), prog_name=name, standalone_mode=False)
+        end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)  # behind it, -q is text
+        options = sorted(sys.argv[1:end], key=_QUIET.__contains__, reverse=True)  # -q may stand anywhere
+        code = command([*options, *sys.argv[end:]], prog_name=name, standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     except BrokenPipeError:  # whoever reads the output (head, less) has gone
@@ -102,17 +105,6 @@ def run_program(command: Any, name: str) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _quiet_first(given: list[str]) -> list[str]:
-    """The arguments with ``-q`` at the front, wherever it stands; behind ``--`` it is text.
-
-    >>> _quiet_first(["ask", "a _", "-q"])
-    ['-q', 'ask', 'a _']
-    """
-    end = given.index("--") if "--" in given else len(given)
-    quiet = [one for one in given[:end] if one in _QUIET]
-    return [*quiet[:1], *(one for one in given[:end] if one not in quiet), *given[end:]]
-
-
 def _explained(error: Exception, program_name: str) -> str | None:
     """What to tell the user about an error; None if it is a fault of the program."""
     if isinstance(error, OSError):
@@ -124,5 +116,6 @@ def _explained(error: Exception, program_name: str) -> str | None:
         return None
     context = getattr(error, "ctx", None)
     command = program_name if context is None else context.command_path
-    said = str(error.format_message())  # empty if there were no arguments; then the help has been shown
+    # Empty if there were no arguments: then the help has been shown.
+    said = str(error.format_message()).replace("Value error, ", "").rstrip(".")
     return said and f"{said} (see {command} --help)"

@@ -1,5 +1,6 @@
-"""``rarewords mimic``: fit a learner, train a mimic model, infer embeddings with either; ``rarewords ota``."""
+"""Embeddings for words, step by step: ``rarewords corpus``, ``rarewords mimic`` and ``rarewords ota``."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,18 +10,82 @@ import rarewords  # its names load torch when they are used, which takes seconds
 from rarewords._internal.cache import Cache, require_free, workspace
 from rarewords._internal.progress import message
 from rarewords.cli import options
+from rarewords.corpus.settings import CorpusSettings
 from rarewords.embeddings import read_words
 from rarewords.errors import InputError
 from rarewords.learner.settings import LearnerSettings
 from rarewords.mimic.settings import MimicSettings
 from rarewords.mimic.settings import preset as settings_of
+from rarewords.models import load_tokenizer
 from rarewords.ota.settings import OtaSettings
+from rarewords.tokens import Tokens
 
-app = typer.Typer(no_args_is_help=True, help="Embeddings for words, from their contexts and their spelling.")
+corpora = typer.Typer(no_args_is_help=True, help="Count the words of a text and sample sentences for each.")
+mimic = typer.Typer(no_args_is_help=True, help="Embeddings for words, from their contexts and their spelling.")
+_LOWER_CASE = "Lower-case text as this model does; by default always."
+_WORD = "A word; without it, check the corpus and print a summary."
 _TARGETS = "Embeddings of words of several subwords, made by `rarewords ota --preset paper`, to learn from as well."
 
 
-@app.command()
+@corpora.command("build")
+def build_command(
+    out: options.OutFolder,
+    texts: options.Texts = None,
+    model: Annotated[str | None, typer.Option("--model", "-m", help=_LOWER_CASE)] = None,
+    contexts: Annotated[int | None, options.number(help="Keep at most N contexts per word (1000).")] = None,
+    settings: options.SettingsFile = None,
+    set_: options.Set = None,
+    field: options.Field = "text",
+    workers: options.Workers = None,
+) -> None:
+    """Count the words of a text and sample their contexts.
+
+    Example:
+
+        rarewords corpus build wiki/*.txt --out wiki.corpus
+    """
+    lower_case = None if model is None else Tokens(load_tokenizer(model)).lower_case
+    chosen = options.read_settings(CorpusSettings, settings, set_, contexts=contexts, lower_case=lower_case)
+    corpus = rarewords.Corpus.build(options.paths(texts), out, CorpusSettings(**chosen), field=field, workers=workers)
+    typer.echo(_summary(corpus))
+
+
+@corpora.command("show")
+def show_command(
+    corpus: Annotated[Path, typer.Argument(help="A corpus.")],
+    word: Annotated[str | None, typer.Argument(help=_WORD)] = None,
+    contexts: Annotated[int, options.number(help="Print at most N contexts.")] = 10,
+    as_json: options.Json = False,
+) -> None:
+    """Print how often a word occurs, and some of its contexts.
+
+    Example:
+
+        rarewords corpus show wiki.corpus kumquat
+    """
+    opened = rarewords.Corpus.open(corpus)
+    if word is None:
+        opened.check()
+        about = {"settings": asdict(opened.settings), "totals": asdict(opened.totals)}
+        options.show(as_json, about, _summary(opened))
+        return
+    found, count = opened.contexts(word, contexts), opened.count(word)
+    lines = [f"  {text[:start]}[{text[start:end]}]{text[end:]}" for text, start, end in found]
+    value = {"word": word, "count": count, "contexts": [one._asdict() for one in found]}
+    options.show(as_json, value, f"{word}: {count:,} times", *lines)
+
+
+def _summary(corpus: Any) -> str:
+    totals, header = corpus.totals, corpus.header
+    size = sum(file.stat().st_size for file in corpus.path.iterdir())
+    return (
+        f"{corpus.path}: {totals.words:,} words ({len(corpus):,} distinct) in {totals.sentences:,} sentences, "
+        f"{header.contexts:,} contexts from {header.sentences:,} sentences, {size / 1e6:,.1f} MB"
+        + (f"\n{totals.replaced:,} characters were not UTF-8 and were replaced" if totals.replaced else "")
+    )
+
+
+@mimic.command()
 def fit(
     corpus: options.CorpusPath,
     out: options.OutFolder,
@@ -50,7 +115,7 @@ def fit(
     typer.echo(f"{out}: fitted on {words:,} words, held-out cosine {cosine:.3f}")
 
 
-@app.command()
+@mimic.command()
 def infer(
     words: options.WordsFile,
     corpus: options.CorpusPath,
@@ -77,15 +142,13 @@ def infer(
 
     from rarewords.teaching.learners import open_learner  # loads torch; mistakes need not wait for it
 
-    lm = rarewords.LanguageModel.from_pretrained(model, device=device)
-    opened, _ = open_learner(lm, learner)
+    opened, _ = open_learner(rarewords.LanguageModel.from_pretrained(model, device=device), learner)
     if isinstance(opened, rarewords.WordLearner):
         changed, cache = opened.with_settings(**changes), _readings_beside(corpus)
         done = changed.learn_words(asked, read, contexts=contexts, cache=cache)
+    elif changes:
+        raise InputError("--settings and --set have no effect on attentive mimicking", code="usage")
     else:
-        if changes:
-            problem = "--settings and --set have no effect on attentive mimicking"
-            raise InputError(problem, code="usage")
         assert isinstance(opened, rarewords.AttentiveMimicking)
         done = opened.learn_words(asked, read, contexts=contexts)
     options.save_embeddings(out, done.embeddings, done.skipped)
@@ -100,7 +163,7 @@ def _readings_beside(corpus: Path) -> Cache:
     return cache
 
 
-@app.command()
+@mimic.command()
 def train(
     corpus: options.CorpusPath,
     out: options.OutFolder,

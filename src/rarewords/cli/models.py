@@ -13,7 +13,7 @@ from rarewords.tokens import Placement
 _SENTENCE = "Sentences, for a masked LM with one blank each: `_`, `[MASK]` or `<mask>`."
 _EMBEDDINGS = "Word embeddings, as `ota` or `mimic infer` write them."
 _ALLOW_PREDICTION = "Let the model answer with the new words."
-_ID = "The field with a document's id in jsonl, csv, parquet."
+_ID = "The field with a document's id in jsonl, csv, tsv and parquet; a line of plain text is FILE:LINE instead."
 
 
 def ask(
@@ -67,7 +67,7 @@ def inject(
     line = f"{out}: {len(done.ids):,} words"
     if done.skipped:
         line += f"; skipped {len(done.skipped):,} that the model has already: {options.first_few(done.skipped)}"
-    options.show(False, None, line)
+    options.echo(line)
 
 
 def words(folder: options.Taught, as_json: options.Json = False) -> None:
@@ -79,11 +79,9 @@ def words(folder: options.Taught, as_json: options.Json = False) -> None:
     """
     from rarewords.injection.forget import taught_words
 
-    found = taught_words(folder)
-    lines = (
-        f"{one.word}\t{one.count:,} times\t{one.verdict}\tlearner: {one.learner}\talso: {', '.join(one.forms) or '-'}"
-        for one in found
-    )
+    found, header = taught_words(folder), ("word", "also", "count", "verdict", "learner")
+    rows = [(one.word, ", ".join(one.forms), f"{one.count:,}", one.verdict, one.learner) for one in found]
+    lines = options.table(header, rows, numbers=("count",)) if rows else [f"{folder} has no added words"]
     options.show(as_json, [vars(one) for one in found], *lines)
 
 
@@ -122,5 +120,5 @@ def affected(
         options.show(True, [{**one._asdict(), "words": words} for one, words in found])
         return
     for one, words in found:  # as they are found: there may be millions of documents
-        name = options.printable(one.id or f"{one.file}:{one.number}")
-        typer.echo(f"{name}\t{', '.join(map(options.printable, words))}")
+        cells = one.id or f"{one.file}:{one.number}", ", ".join(words)
+        typer.echo("\t".join(map(options.printable, cells)))

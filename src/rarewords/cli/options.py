@@ -2,14 +2,18 @@
 
 import json
 import re
+import sys
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich import box
+from rich.console import Console
+from rich.table import Column, Table
 
 from rarewords._internal.files import read_text, require_new_file
 from rarewords._internal.schema import checked_settings
@@ -20,6 +24,7 @@ from rarewords.tokens import Placement as PlacementName
 advanced = partial(typer.Option, rich_help_panel="Advanced")
 number = partial(typer.Option, min=1, metavar="N")
 new_file = partial(typer.Option, "--out", "-o", callback=require_new_file)
+_UNWRAPPED = 10_000  # columns: `grep` and `cut` want a word on one line
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _FORMATS = "txt, md, jsonl, csv, tsv, parquet; plain, gz, bz2, zst"
 _TEXTS = f"Files ({_FORMATS}), folders, patterns, a corpus, or `-` for standard input."
@@ -88,8 +93,29 @@ def save_embeddings(out: Path, embeddings: WordEmbeddings, skipped: dict[str, st
 
 def show(as_json: bool, value: Any, *lines: str) -> None:
     """Print a result: with ``--json`` the value, and nothing else on stdout; otherwise the lines."""
-    for line in [json.dumps(value, indent=1, ensure_ascii=False)] if as_json else lines:
+    echo(*([json.dumps(value, indent=1, ensure_ascii=False)] if as_json else lines))
+
+
+def echo(*lines: str) -> None:
+    """Print lines that may contain words of a text or a model."""
+    for line in lines:
         typer.echo(printable(line, keep="\t\n"))
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Collection[str] = ()) -> list[str]:
+    """The lines of a table; on a terminal, long cells are wrapped to its width.
+
+    :param numbers: the columns to align on the right.
+    """
+    columns = [Column(name, justify="right" if name in numbers else "left", overflow="fold") for name in header]
+    shown = Table(*columns, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for row in rows:
+        shown.add_row(*map(printable, row))
+    width = None if sys.stdout.isatty() else _UNWRAPPED
+    console = Console(color_system=None, markup=False, emoji=False, width=width)
+    with console.capture() as captured:
+        console.print(shown)
+    return [line.rstrip() for line in captured.get().splitlines()]
 
 
 def printable(text: str, keep: str = "") -> str:

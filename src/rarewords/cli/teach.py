@@ -3,13 +3,11 @@
 Two ways to see it work: ``demo`` on the bundled model and glossary, ``serve`` as a page to try words on.
 """
 
-from __future__ import annotations
-
 import runpy
 from dataclasses import asdict
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -21,10 +19,6 @@ from rarewords.embeddings import read_words
 from rarewords.errors import InputError
 from rarewords.teaching.glossary import read_glossary
 from rarewords.teaching.settings import TeachSettings
-
-if TYPE_CHECKING:
-    from rarewords.teaching.report import TeachResult
-    from rarewords.teaching.words import MissingWord
 
 _SHOWN = 10
 _GLOSSARY = "Terms and definitions: CSV, TSV, JSON lines or Markdown."
@@ -86,37 +80,38 @@ def teach(
         found = estimate(**vars(request))
         chosen = [one.word for one in found.words if not one.skipped]
         title = f"Would add {len(chosen):,} words to {found.model}: {options.first_few(chosen)}"
-        skipped = _skipped_lines({one.word: one.skipped for one in found.words})
+        skipped = _skipped({one.word: one.skipped for one in found.words})
         options.show(as_json, found.as_json(), title, *skipped, *found.lines())
         return
     require_free(out)
     with workspace(out) as cache:
         result = run(request, cache)
         result.save_pretrained(out)
-    if as_json:
-        options.show(True, {"folder": str(out), **result.as_json()})
-    else:
-        _print_result(result, out)
+    options.show(as_json, {"folder": str(out), **result.as_json()}, *_answers(result), *_figures(result, out))
 
 
-def _print_result(result: TeachResult, out: Path) -> None:
-    """Print the table of answers, the figures, and every word that was not taught."""
-    from rich.console import Console
-    from rich.table import Table
+def _answers(result: "rarewords.TeachResult") -> list[str]:
+    """A table for each question, with the answers about the first words that were added."""
+    from rarewords.teaching.ask import as_title
 
-    from rarewords.teaching.questions import as_title
-
-    tables: dict[str, Table] = {}
+    tables: dict[str, list[tuple[str, ...]]] = {}
     for one in result.taught[:_SHOWN]:
-        title = as_title(one.question)
-        table = tables.setdefault(title, Table("word", "before", "after", "verdict", title=title, title_justify="left"))
-        cells = (one.word, ", ".join(one.before[:3]), ", ".join(one.after[:3]), one.verdict)
-        table.add_row(*map(options.printable, cells))
-    Console(markup=False, emoji=False).print(*tables.values())  # a word may look like either
-    number = len(result.taught)
+        row = one.word, ", ".join(one.before[:3]), ", ".join(one.after[:3]), one.verdict
+        tables.setdefault(as_title(one.question), []).append(row)
+    lines = []
+    for title, rows in tables.items():
+        lines += [title, "", *options.table(("word", "before", "after", "verdict"), rows), ""]
+    return lines
+
+
+def _figures(result: "rarewords.TeachResult", out: Path) -> list[str]:
+    """How many words there are, how they were checked, and every word that was not added."""
+    new, added = len(result.taught), len(result.all_words)
+    earlier = f": {new:,} new, {added - new:,} from before" if added > new else ""
+    verdicts = ", ".join(f"{count:,} {name}" for name, count in result.verdicts.items())
     lines = [
-        f"{out}: {result.base} with {number:,} more {'word' if number == 1 else 'words'}",
-        "Verdicts: " + ", ".join(f"{count:,} {name}" for name, count in result.verdicts.items()),
+        f"{out}: {result.base} with {added:,} more {'word' if added == 1 else 'words'}{earlier}",
+        f"Verdicts{' of the new words' if earlier else ''}: {verdicts}",
     ]
     if result.learner != "default":
         lines.append(f"Learner: {result.learner}")
@@ -125,7 +120,7 @@ def _print_result(result: TeachResult, out: Path) -> None:
         lines.append(f"Held-out sentences: {before:.3f} with subwords, {after:.3f} with embeddings")
         lines.append(f"  ({result.measure})")
     worse = {} if result.settings.keep_all else {one.word: one.check.reason for one in result.worse if one.check}
-    options.show(False, None, *lines, *_skipped_lines(worse), *_skipped_lines(result.skipped))
+    return [*lines, *_skipped(worse), *_skipped(result.skipped)]
 
 
 def scan(
@@ -159,23 +154,19 @@ def scan(
         write_lines(out, [f"{word}\t{count}\n" for word, count in counts])
     share = 100 * found.split_occurrences / found.occurrences
     lines = [f"{found.model} splits {found.split:,} of {found.distinct:,} distinct words, {share:.1f} % of the text"]
-    lines += [*_table(kept), *_skipped_lines({one.word: one.skipped for one in found.words})]
+    header, rows = ("word", "count", "mismatch", "answers now", "subwords"), []
+    for one in kept:
+        mismatch = "" if one.mismatch is None else f"{one.mismatch:.2f}"
+        rows.append((one.word, f"{one.count:,}", mismatch, ", ".join(one.answers), " ".join(one.subwords)))
+    lines += options.table(header, rows, numbers=("count", "mismatch")) if kept else []
+    lines += _skipped({one.word: one.skipped for one in found.words})
     if phrases:
         names = ", ".join(f"{phrase} ({count:,})" for phrase, count in found.phrases.items())
         lines.append(f"Fixed phrases: {names or 'none'}")
     options.show(as_json, asdict(found), *lines)
 
 
-def _table(words: list[MissingWord]) -> list[str]:
-    rows = [("word", "count", "mismatch", "answers now", "subwords")] if words else []
-    for one in words:
-        mismatch = "" if one.mismatch is None else f"{one.mismatch:8.2f}"
-        rows.append((one.word, f"{one.count:5,}", mismatch, ", ".join(one.answers), " ".join(one.subwords)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-
-
-def _skipped_lines(reasons: dict[str, str]) -> list[str]:
+def _skipped(reasons: dict[str, str]) -> list[str]:
     """One line for each reason why words are skipped; words without a reason are not."""
     from rarewords.teaching.clutter import summary  # loads Arrow
 
@@ -197,15 +188,15 @@ def demo(
         result = rarewords.teach(glossary=glossary, settings=settings)
     if out is not None:
         result.save_pretrained(out)
-    typer.echo(f"The bundled model gets {len(result.words)} recent words, each from one definition.\n")
-    for word, entry in definitions.items():
-        for text in entry.definitions:
-            typer.echo(f"{word:<15}{text}")
-    typer.echo("\na … is a kind of _\n")
-    typer.echo(f"{'word':<15}{'before':<31}after")
-    for one in result.words:
-        typer.echo(f"{one.word:<15}{', '.join(one.before[:3]):<31}{', '.join(one.after[:3])}")
-    typer.echo("\nNow your own:  rarewords teach --glossary FILE --out FOLDER")
+    meanings = [(word, text) for word, entry in definitions.items() for text in entry.definitions]
+    answers = [(one.word, ", ".join(one.before[:3]), ", ".join(one.after[:3])) for one in result.words]
+    options.echo(
+        f"The bundled model gets {len(result.words)} recent words, each from one definition.\n",
+        *options.table(("word", "definition"), meanings),
+        "\na … is a kind of _\n",
+        *options.table(("word", "before", "after"), answers),
+        "\nNow your own:  rarewords teach --glossary FILE --out FOLDER",
+    )
 
 
 def serve(

@@ -1,7 +1,7 @@
 """The model card of a folder with added words, from ``assets/card.toml``."""
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from yaml import YAMLError  # type: ignore[import-untyped]
 
+from rarewords.injection.vocabulary import normalized, own_normalizer
 from rarewords.models import Kind
 
 _CARD = files("rarewords") / "assets" / "card.toml"
@@ -64,6 +65,18 @@ def model_card(
     name = f"{base} with {len(words):,} more {noun}"
     header = ModelCardData(model_name=name, eval_results=results, **data).to_yaml()
     return str(ModelCard(f"---\n{header}\n---\n{text}"))
+
+
+def without_forms(forms: Iterable[str], tokenizer: Any, report: Mapping[str, Any]) -> list[str]:
+    """The added words, without the forms that came along with them: not ``kumquats`` beside ``kumquat``.
+
+    :param forms: all that have tokens; ``report``: says which came along.
+    """
+    own = own_normalizer(tokenizer)
+    words = [word for run in (*report.get("earlier", ()), report) for word in run.get("words", ())]
+    along = {normalized(own, form) for word in words for form in word.get("forms", ())}
+    along -= {normalized(own, word["word"]) for word in words}
+    return [form for form in forms if form not in along]
 
 
 def _inherited(folder: Path | None) -> dict[str, Any]:

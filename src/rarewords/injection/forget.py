@@ -108,15 +108,16 @@ def forget(folder: str | Path, words: Sequence[str], out: str | Path) -> list[st
             for word in run.get("words", ())
             if word["word"] not in gone
         ]
+    words = list(dict.fromkeys(owners[form] for form in left))
     card = model_card(
         report.get("model", folder.resolve().name),
-        left,
+        words,
         allow_prediction=report.get("settings", {}).get("allow_prediction", False),
         kind=model_kind(folder),
         folder=folder,
     )
     save_folder(model, tokenizer, out, base=folder, card=card, report=report)
-    return list(dict.fromkeys(owners[form] for form in left))
+    return words
 
 
 def _layers(model: Any) -> list[torch.Tensor]:

@@ -8,6 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import torch
@@ -19,8 +20,8 @@ from rarewords.learner.english import FUNCTION_WORDS
 from rarewords.learner.known_words import KnownWords
 from rarewords.lm import LanguageModel
 from rarewords.queries import InputRow, Query
+from rarewords.teaching.ask import WordAnswers, ask_about, show_words
 from rarewords.teaching.holdout import HoldOut
-from rarewords.teaching.questions import WordAnswers, ask_about, show_words
 from rarewords.tokens import WORD_SLOT, Placement
 
 # Letters that are a word by themselves, not part of a hyphenation, a contraction or a number.
@@ -48,6 +49,12 @@ class CheckResult:
     embedding: float
     error: float
     threshold: float
+
+    @classmethod
+    def of(cls, contexts: int, subwords: np.ndarray, embedding: np.ndarray, error: float, threshold: float) -> Self:
+        """The result from the scores of all neighbours. *Shapes:* (neighbours,)"""
+        old, new = (round(float(scores.mean()), 6) for scores in (subwords, embedding))
+        return cls(contexts, len(subwords), old, new, round(error, 6), round(threshold, 6))
 
     @property
     def gain(self) -> float:
@@ -117,15 +124,13 @@ class Check(ABC):
         """What the model says about each word, before and after."""
 
     @property
-    @abstractmethod
     def key(self) -> str:
         """A digest of everything the results depend on besides the candidates."""
+        models = {name: one.fingerprint for name, one in vars(self).items() if isinstance(one, LanguageModel)}
+        return key_of(type(self).__name__, self.lm.pooling, vars(self) | models)
 
     def mismatch(self, words: Sequence[str], embeddings: np.ndarray) -> list[Mismatch]:  # noqa: ARG002
-        """How far the model's answers are from what each embedding says; unknown if it has no blanks to ask about.
-
-        :param embeddings: *Shape:* (words, dim)
-        """
+        """How far the model's answers are from each embedding; unknown without blanks. *Shape:* (words, dim)"""
         return [Mismatch()] * len(words)
 
 
@@ -176,10 +181,6 @@ class MaskedCheck(Check):
             for agreement, drop, shown in zip(old.tolist(), (new - old).tolist(), answers, strict=True)
         ]
 
-    @property
-    def key(self) -> str:
-        return key_of(self.lm.fingerprint, self.placement, self.question)
-
 
 def held_out_contexts(candidates: Sequence[Candidate]) -> Iterator[tuple[int, np.ndarray, Context]]:
     """Each held-out context with the number of its word and the embedding that it checks."""
@@ -222,12 +223,9 @@ def around(lm: LanguageModel, span: Context, most: int) -> tuple[str, str, str]:
     text, room = sentence.replace("_", " ").replace(WORD_SLOT, " " * len(WORD_SLOT)), lm.max_length - _ROOM
     while True:
         first, last = max(0, start - most), end + most
+        seen = text[first:last]
         # No token has less than a byte, so that a short text need not be tokenized.
-        if (
-            not most
-            or len(text[first:last].encode()) <= room
-            or len(lm.tokenizer(text[first:last])["input_ids"]) <= room
-        ):
+        if not most or len(seen.encode()) <= room or len(lm.tokenizer(seen)["input_ids"]) <= room:
             return text[first:start], text[start:end], text[end:last]
         most //= 2
 
@@ -240,14 +238,7 @@ def _result(subwords: np.ndarray, embedding: np.ndarray) -> CheckResult | None:
         return None
     # One more neighbour, a nat off the mean, keeps the error of a few that agree from being zero.
     error = round(float(np.sqrt(((new - old).var() * len(old) + 1) / len(old) ** 2)), 6)
-    return CheckResult(
-        contexts=int(used.any(axis=1).sum()),
-        neighbours=len(old),
-        subwords=round(float(old.mean()), 6),
-        embedding=round(float(new.mean()), 6),
-        error=error,
-        threshold=-SURELY_WORSE * error,
-    )
+    return CheckResult.of(int(used.any(axis=1).sum()), old, new, error, -SURELY_WORSE * error)
 
 
 def _score_neighbours(lm: LanguageModel, contexts: Sequence[Sequence[tuple[Query, int]]]) -> np.ndarray:

@@ -13,16 +13,16 @@ import numpy as np
 from rarewords._internal.schema import parse
 from rarewords._internal.tables import markdown_table
 from rarewords.errors import InputError
-from rarewords.injection.card import KINDS, model_card
+from rarewords.injection.card import KINDS, model_card, without_forms
 from rarewords.injection.inject import save_folder
 from rarewords.injection.taught import taught_tokens
 from rarewords.arithmetic import reading_type
 from rarewords.lm import LanguageModel
 from rarewords.model_folder import REPORT, is_sentence_transformer
 from rarewords.models import Kind, shown_name
+from rarewords.teaching.ask import as_title
 from rarewords.teaching.check import CheckResult
 from rarewords.teaching.clutter import summary
-from rarewords.teaching.questions import as_title
 from rarewords.teaching.settings import TeachSettings
 
 _ROWS = 200  # of the card's tables
@@ -100,9 +100,8 @@ class TeachResult:
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError:
-            raise InputError(
-                "this needs sentence-transformers: pip install sentence-transformers", code="missing-extra"
-            ) from None
+            problem = "this needs sentence-transformers: pip install sentence-transformers"
+            raise InputError(problem, code="missing-extra") from None
         with TemporaryDirectory() as temporary:
             self.save_pretrained(Path(temporary) / "taught")
             return SentenceTransformer(f"{temporary}/taught", device=str(self.language_model.device))
@@ -126,6 +125,12 @@ class TeachResult:
     def worse(self) -> tuple[WordReport, ...]:
         """The words that do worse, which are added only with ``keep_all``."""
         return tuple(one for one in self.words if one.verdict == "worse")
+
+    @cached_property
+    def all_words(self) -> list[str]:
+        """Every added word of the model, those of earlier runs first."""
+        lm = self.language_model
+        return without_forms(taught_tokens(lm.model, lm.tokenizer), lm.tokenizer, self.report())
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -194,10 +199,9 @@ class TeachResult:
         """The model card."""
         lm = self.language_model
         sections = [_checked(self), _table((*words_of(self.earlier), *self.taught), lm.kind), _left_out(self)]
-        ids = taught_tokens(lm.model, lm.tokenizer)
         return model_card(
             self.base,
-            ids,
+            self.all_words,
             allow_prediction=self.settings.allow_prediction,
             kind=lm.kind,
             folder=lm.folder,

@@ -13,13 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rarewords._internal.cache import key_of
 from rarewords.corpus.corpus import Context
 from rarewords.lm import LanguageModel
 from rarewords.queries import InputRow, Query
-from rarewords.teaching.ask import continuation, nearest_words, sentence_embeddings, text_row
+from rarewords.teaching.ask import WordAnswers, continuation, nearest_words, sentence_embeddings, text_row
 from rarewords.teaching.check import SURELY_WORSE, Candidate, Check, CheckResult, around, held_out_contexts
-from rarewords.teaching.questions import WordAnswers
 from rarewords.tokens import Placement, with_slot
 
 _FEW = (12.7, 4.3, 3.2, 2.8, 2.6, 2.4)  # Student's t at 97.5 % for 2, 3, ... sentences instead of two errors
@@ -48,23 +46,18 @@ class CausalCheck(Check):
     def run(self, candidates: Sequence[Candidate]) -> list[CheckResult | None]:
         """Compare the log-probability of what follows the word."""
         held_out = list(held_out_sentences(self.lm, candidates, placement=self.placement))
-        owners, scores = [one.owner for one in held_out], scores_of_what_follows(self.lm, held_out)
-        return _results(len(candidates), owners, scores, _DOUBT["causal"], found=self.found)
+        owners, scores = np.array([one.owner for one in held_out]), scores_of_what_follows(self.lm, held_out)
+        return [_result(scores[owners == word], _DOUBT["causal"], self.found) for word in range(len(candidates))]
 
     def show(self, candidates: Sequence[Candidate]) -> list[WordAnswers]:
         """How the model continues ``A <word> is a``, before and after."""
-        shown = []
+        shown, start = [], _PROMPT.index("<W>")
         for one in candidates:
-            start = _PROMPT.index("<W>")
             span = Context(_PROMPT.replace("<W>", one.word), start, start + len(one.word))
-            prompts, _ = _readings(self.lm, span, one.embedding, self.placement)
+            prompts = _held_out(self.lm, 0, span, one.embedding, self.placement).readings
             before, after = (continuation(self.lm, prompt) for prompt in prompts)
             shown.append(WordAnswers(_PROMPT, (before,), (after,)))
         return shown
-
-    @property
-    def key(self) -> str:
-        return key_of("causal", self.lm.fingerprint, self.placement, self.found)
 
 
 @dataclass(frozen=True)
@@ -78,7 +71,7 @@ class EncoderCheck(Check):
     def run(self, candidates: Sequence[Candidate]) -> list[CheckResult | None]:
         """Compare how near the word alone is to the words that its sentences ask for, whatever the placement."""
         owners, scores = _nearness(self.lm, self.reader_model, candidates)
-        return _results(len(candidates), owners, scores, _DOUBT["encoder"])
+        return [_result(scores[owners == word], _DOUBT["encoder"]) for word in range(len(candidates))]
 
     def show(self, candidates: Sequence[Candidate]) -> list[WordAnswers]:
         """The nearest frequent words by the encoder's own embeddings, before and after."""
@@ -87,10 +80,6 @@ class EncoderCheck(Check):
         found = [tuple(word for word, _ in own) for own in nearest_words(self.lm, rows, _NEAREST)]
         pairs = zip(found[: len(candidates)], found[len(candidates) :], strict=True)
         return [WordAnswers("nearest words", before, after) for before, after in pairs]
-
-    @property
-    def key(self) -> str:
-        return key_of(self.lm.fingerprint, self.lm.pooling, self.reader_model.fingerprint, self.placement)
 
 
 def _taught_row(encoder: LanguageModel, word: str, embedding: np.ndarray, placement: Placement) -> InputRow:
@@ -119,15 +108,13 @@ def held_out_sentences(
 ) -> Iterator[HeldOut]:
     """The held-out sentences that go on behind the word."""
     for owner, embedding, span in held_out_contexts(candidates):
-        readings, following = _readings(target, span, embedding, placement)
-        if following:
-            yield HeldOut(owner, readings, following)
+        sentence = _held_out(target, owner, span, embedding, placement)
+        if sentence.following:
+            yield sentence
 
 
-def _readings(
-    target: LanguageModel, span: Context, embedding: np.ndarray, placement: Placement
-) -> tuple[tuple[InputRow, InputRow], int]:
-    """The text around a word, with its subwords and with its embedding; and the number of tokens after the word."""
+def _held_out(target: LanguageModel, owner: int, span: Context, embedding: np.ndarray, placement: Placement) -> HeldOut:
+    """The text around a word, with its subwords and with its embedding."""
     sentence, start, end = span
     encoded = target.tokenizer(sentence, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     first = start - 1 if sentence[:start].endswith(" ") else start  # the space belongs to the word's first token
@@ -139,7 +126,7 @@ def _readings(
     subwords = inside[-1] + 1 - inside[0]
     slash = target.tokens.behind_a_word("/") if placement == "append" else None
     taught = InputRow(*with_slot(ids, place, place + subwords, slash), embedding)
-    return (InputRow(ids), taught), len(rest) - subwords
+    return HeldOut(owner, (InputRow(ids), taught), following=len(rest) - subwords)
 
 
 def scores_of_what_follows(target: LanguageModel, held_out: Sequence[HeldOut]) -> np.ndarray:
@@ -161,19 +148,11 @@ def scores_of_what_follows(target: LanguageModel, held_out: Sequence[HeldOut]) -
     return result.reshape(len(held_out), -1) if held_out else np.zeros((0, 2))
 
 
-def _results(
-    words: int, owners: Sequence[int], scores: np.ndarray, doubt: float, *, found: bool = False
-) -> list[CheckResult | None]:
-    """The result of each word; None if fewer than two held-out sentences can be used.
+def _result(scores: np.ndarray, doubt: float, found: bool = False) -> CheckResult | None:
+    """The result of one word, None from fewer than two sentences.
 
-    :param owners: the word's number for each sentence.
     :param scores: with subwords, and with the embedding. *Shape:* (sentences, 2)
     """
-    rows = np.array(owners, np.int64) == np.arange(words)[:, None]
-    return [_result(scores[own], doubt, found) for own in rows]
-
-
-def _result(scores: np.ndarray, doubt: float, found: bool) -> CheckResult | None:
     sentences = len(scores)
     if sentences < 2:
         return None
@@ -181,19 +160,12 @@ def _result(scores: np.ndarray, doubt: float, found: bool) -> CheckResult | None
     error = float((embedding - subwords).std(ddof=1)) / sentences**0.5
     sure = _FEW[sentences - 2] if sentences - 2 < len(_FEW) else SURELY_WORSE
     limit = SURELY_WORSE * error if found else -sure * float(np.hypot(error, doubt / sentences))
-    return CheckResult(
-        contexts=sentences,
-        neighbours=sentences,
-        subwords=round(float(subwords.mean()), 6),
-        embedding=round(float(embedding.mean()), 6),
-        error=round(error, 6),
-        threshold=round(limit, 6),
-    )
+    return CheckResult.of(sentences, subwords, embedding, error, limit)
 
 
 def _nearness(
     target: LanguageModel, reader_model: LanguageModel, candidates: Sequence[Candidate]
-) -> tuple[list[int], np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     """How much nearer a word alone is to what the reader model expects in its sentences than to random words.
 
     :return: the word's number for each held-out sentence that could be used; and the difference of the cosines for
@@ -203,7 +175,7 @@ def _nearness(
     expected = _expected_words(reader_model, [span for _, _, span in held_out])
     usable = [(*one[:2], words) for one, words in zip(held_out, expected, strict=True) if words]
     if not usable:
-        return [], np.zeros((0, 2))
+        return np.zeros(0), np.zeros((0, 2))
     known = sorted(word for word in reader_model.whole_words.keys() & target.whole_words.keys() if len(word) > 2)
     drawn = random.Random(0).sample(known, min(_RANDOM, len(known)))
     others = list(dict.fromkeys([*drawn, *(word for _, _, words in usable for word in words)]))
@@ -213,7 +185,7 @@ def _nearness(
     rows += [_taught_row(target, candidates[owner].word, embedding, "replace") for owner, embedding, _ in usable]
     embedded = sentence_embeddings(target, rows).double()
     words, subwords, taught = embedded.split([len(others), len(candidates), len(usable)])
-    owners = [owner for owner, _, _ in usable]
+    owners = np.array([owner for owner, _, _ in usable])
     near = torch.stack([words[[row_of[word] for word in expected]].mean(0) for _, _, expected in usable])
     far = words[: len(drawn)].mean(0)
     ways = torch.stack([subwords[owners], taught], dim=1)  # (sentences, 2, hidden)
