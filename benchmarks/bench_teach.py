@@ -3,11 +3,11 @@
     python benchmarks/bench_teach.py [--text FILE] [--megabytes 1] [--words 10] [--model default] [--ways row ota]
 
 *teach*: the whole job, which chooses the words of the text, learns them and checks them. The other ways get its
-words as a list. *listed*: ``teach`` with that list. *row*: one trained row per word, which is what PEFT's trainable tokens do: from the mean of the
-subwords, one pass over the sentences with the masked-LM loss, everything else frozen. *ota*: one-token
-approximation, which needs no sentences. *nothing*: load the model, count the text and save. Each way is a process
-of its own; only the cost is compared, not what the words are worth. *dry run*: how long ``teach --dry-run`` takes; the
-JSON file also has the seconds that it expects of *teach*.
+words as a list. *listed*: ``teach`` with that list. *row*: one trained row per word, which is what PEFT's trainable
+tokens do: from the mean of the subwords, one pass over the sentences with the masked-LM loss, everything else frozen.
+*ota*: one-token approximation, which needs no sentences. *nothing*: load the model, count the text and save. Each way
+is a process of its own; only the cost is compared, not what the words are worth. *dry run*: how long ``teach --dry-run``
+takes; the JSON file also has the seconds that it expects of *teach*.
 """
 
 import tempfile

@@ -53,8 +53,9 @@ class Network:
         """The model with the weights of its linear layers in bfloat16, which autocast would convert at every call."""
         own = {id(one): one for one in self.model.parameters()}  # all others are shared
         for module in self.model.modules():
-            for name, weight in module.named_parameters(recurse=False) if isinstance(module, nn.Linear) else ():
-                own[id(weight)] = nn.Parameter(weight.bfloat16(), requires_grad=False)
+            if isinstance(module, nn.Linear):
+                for weight in module.parameters(recurse=False):
+                    own[id(weight)] = nn.Parameter(weight.bfloat16(), requires_grad=False)
         return copy.deepcopy(self.model, own)
 
     @property

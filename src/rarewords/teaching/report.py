@@ -12,11 +12,11 @@ import numpy as np
 
 from rarewords._internal.schema import parse
 from rarewords._internal.tables import markdown_table
+from rarewords.arithmetic import reading_type
 from rarewords.errors import InputError
 from rarewords.injection.card import KINDS, model_card, without_forms
 from rarewords.injection.inject import save_folder
 from rarewords.injection.taught import taught_tokens
-from rarewords.arithmetic import reading_type
 from rarewords.lm import LanguageModel
 from rarewords.model_folder import REPORT, is_sentence_transformer
 from rarewords.models import Kind, shown_name
