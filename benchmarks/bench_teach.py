@@ -19,8 +19,8 @@ from timing import apart, options, report, sample_text
 
 from rarewords import Corpus, LanguageModel, WordEmbeddings, one_token_approximation, teach
 from rarewords.models import choose_device
-from rarewords.teaching.dry_run import dry_run
 from rarewords.teaching.holdout import HoldOut, hold_out
+from rarewords.teaching.scan import dry_run
 from rarewords.teaching.settings import TeachSettings
 
 _BATCH, _MASKED, _RATE, _MOST_TOKENS = 32, 0.15, 1e-3, 128

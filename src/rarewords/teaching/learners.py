@@ -26,7 +26,6 @@ from rarewords.wnlampro.dataset import load
 FITTED_WORDS, FITTED_CONTEXTS = 1000, 3
 _FEWEST_WORDS = 300
 _SETTINGS = LearnerSettings(length=32)  # longer contexts cost more and say no more (experiments/teach)
-_TITLE = "Learner"
 
 
 def learner_for(
@@ -78,27 +77,18 @@ def _default_learner(lm: LanguageModel, corpus: Corpus | None) -> tuple[WordLear
     usable = len(usable_words(lm, corpus, FITTED_CONTEXTS, test_words)) if fits else 0
     if usable < _FEWEST_WORDS:
         name = f"no fitted learner: the text has {usable:,} known words to fit one on; {_FEWEST_WORDS} are needed"
-        message(f"{_TITLE}: {name}")
+        message(f"Learner: {name}")
         return WordLearner(lm, _SETTINGS), name
-    recipe = lm.fingerprint, corpus.key, FITTED_WORDS, FITTED_CONTEXTS, asdict(_SETTINGS)
-    folder = cache_folder() / "learners" / key_of(*recipe)
+    how = {"words": FITTED_WORDS, "contexts": FITTED_CONTEXTS, "min_count": FITTED_CONTEXTS}
+    folder = cache_folder() / "learners" / key_of(lm.fingerprint, corpus.key, how, asdict(_SETTINGS))
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):  # of several processes that need it, one fits it and the others wait
         if not folder.exists():
             with workspace(folder) as cache:
-                fitted = WordLearner.fit(
-                    lm,
-                    corpus,
-                    _SETTINGS,
-                    words=FITTED_WORDS,
-                    contexts=FITTED_CONTEXTS,
-                    min_count=FITTED_CONTEXTS,
-                    leave_out=test_words,
-                    cache=cache,
-                )
+                fitted = WordLearner.fit(lm, corpus, _SETTINGS, **how, leave_out=test_words, cache=cache)
                 fitted.save_pretrained(folder)
     learner = WordLearner.from_pretrained(folder, lm)
     known, cosine = learner.fitted["words"], learner.fitted["held_out_cosine"]
     name = f"fitted on the text: {known:,} known words, held-out cosine {cosine:.2f}"
-    message(f"{_TITLE}: {name}")
+    message(f"Learner: {name}")
     return learner, name
