@@ -6,8 +6,8 @@
 words as a list. *listed*: ``teach`` with that list. *row*: one trained row per word, which is what PEFT's trainable
 tokens do: from the mean of the subwords, one pass over the sentences with the masked-LM loss, everything else frozen.
 *ota*: one-token approximation, which needs no sentences. *nothing*: load the model, count the text and save. Each way
-is a process of its own; only the cost is compared, not what the words are worth. *dry run*: how long ``teach --dry-run``
-takes; the JSON file also has the seconds that it expects of *teach*.
+is a process of its own; only the cost is compared, not what the words are worth. *dry run*: how long
+``teach --dry-run`` takes; the JSON file also has the seconds that it expects of *teach*.
 """
 
 import tempfile
@@ -19,8 +19,8 @@ from timing import apart, options, report, sample_text
 
 from rarewords import Corpus, LanguageModel, WordEmbeddings, one_token_approximation, teach
 from rarewords.models import choose_device
-from rarewords.teaching.dry_run import dry_run
 from rarewords.teaching.holdout import HoldOut, hold_out
+from rarewords.teaching.scan import dry_run
 from rarewords.teaching.settings import TeachSettings
 
 _BATCH, _MASKED, _RATE, _MOST_TOKENS = 32, 0.15, 1e-3, 128

@@ -42,7 +42,7 @@ from rarewords.wnlampro.dataset import Dataset
 from rarewords.wnlampro.probing import EvalSettings
 
 RESULTS = Path(__file__).parent / "results"
-CONTEXTS, LENGTHS, READINGS = (32, 24, 16, 8, 4), (64, 32), ("both", "shown", "masked")
+CONTEXTS, LENGTHS, READINGS = (32, 16, 12, 8, 4), (64, 32), ("both", "shown", "masked")
 _MOST = CONTEXTS[0]
 # Held-out contexts, neighbours in each, characters on either side.
 CHECKS = ((8, 3, 160), (8, 3, 80), (8, 3, 60), (8, 3, 40), (8, 2, 60), (4, 3, 80))

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from rarewords import TeachSettings
-from rarewords.teaching.dry_run import DryRun, dry_run
+from rarewords.teaching.scan import DryRun, dry_run
 from rarewords.teaching.words import KNOWN, NOT_IN_TEXT
 from tests.teaching.invented import sentences_of
 
@@ -43,7 +43,7 @@ def test_it_names_the_words_and_why_others_are_skipped_and_leaves_nothing(lm, te
 
 
 def test_what_is_timed_is_extrapolated_by_the_sentences_that_are_read(lm, text, monkeypatch):
-    monkeypatch.setattr("rarewords.teaching.dry_run._TIMED_WORDS", 2)
+    monkeypatch.setattr("rarewords.teaching.scan._TIMED_WORDS", 2)
     estimate = dry_run(model=lm, texts=text, words=WORDS, workers=1)
     # Two words of six contexts take one second, so three take one and a half.
     assert estimate.seconds["embeddings and check"] == pytest.approx(3 / 2)

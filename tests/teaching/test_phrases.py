@@ -8,7 +8,8 @@ from rarewords import Corpus, CorpusSettings, LanguageModel, TeachSettings, Word
 from rarewords.injection.forget import taught_words
 from rarewords.injection.vocabulary import added_words
 from rarewords.learner.masked import find_word
-from rarewords.teaching.phrases import on_one_line, phrase_contexts
+from rarewords.teaching.forms import phrase_contexts
+from rarewords.teaching.prepare import on_one_line
 from rarewords.teaching.words import NOT_IN_TEXT
 from tests.architectures import small_model
 from tests.cli.run import rarewords

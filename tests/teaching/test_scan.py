@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rarewords import Corpus, LanguageModel, TeachSettings, scan, teach
-from rarewords.teaching.dry_run import dry_run
+from rarewords.teaching.scan import dry_run
 from tests.architectures import real_text, sentence_transformer, small_model
 from tests.cli.run import rarewords, refused
 from tests.errors import refused_with

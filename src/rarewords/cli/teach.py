@@ -57,8 +57,8 @@ def teach(
 
         rarewords teach notes/*.txt --out taught
     """
-    from rarewords.teaching.dry_run import dry_run as estimate  # loads torch
     from rarewords.teaching.prepare import Request
+    from rarewords.teaching.scan import dry_run as estimate  # loads torch
     from rarewords.teaching.teach import run
 
     if out is None and not dry_run:

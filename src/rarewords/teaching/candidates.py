@@ -16,14 +16,12 @@ from rarewords.learner.evidence import Evidence, Learner
 from rarewords.lm import LanguageModel
 from rarewords.teaching.check import Candidate, Check, MaskedCheck
 from rarewords.teaching.holdout import HoldOut
-from rarewords.teaching.mismatch import Readings
+from rarewords.teaching.mismatch import WORDS_PER_PART, WORDS_PER_PART_ON_GPU, Readings
 from rarewords.teaching.report import WordReport
 from rarewords.teaching.transfer_check import CausalCheck, EncoderCheck
 from rarewords.tokens import Placement
 
 NOTHING = "its sentences give no information, and no known word is spelled like it"
-# A part is kept when it is done and moves the bar. On a GPU small parts leave it waiting.
-WORDS_PER_PART, _WORDS_PER_PART_ON_GPU = 64, 2048
 
 
 def check_for(
@@ -49,7 +47,7 @@ def learn_and_check(
     rows: dict[str, np.ndarray] = {}
     costs = [one.passes for one in holdouts]
     with progress("Learning and checking", sum(costs), "sentences") as bar:
-        size = WORDS_PER_PART if check.lm.device.type == "cpu" else _WORDS_PER_PART_ON_GPU
+        size = WORDS_PER_PART if check.lm.device.type == "cpu" else WORDS_PER_PART_ON_GPU
         for start in range(0, len(holdouts), size):
             part = holdouts[start : start + size]
             key = key_of(check.lm.fingerprint, learner.key, [asdict(one) for one in part])
@@ -65,11 +63,8 @@ def learn_and_check(
 
 def _learn(learner: Learner, dim: int, part: Sequence[HoldOut], readings: Readings) -> dict[str, np.ndarray]:
     """One row for each context set of each word; the share is NaN if there is no embedding."""
-    tasks = []
-    for one in part:
-        read = readings.get(one.word, {})
-        tasks += [Evidence(one.word, contexts, one.definitions, read) for contexts in one.context_sets]
-    learned = learner.learn_each(tasks)
+    given = [(one.word, sets, one.definitions, readings.get(one.word, {})) for one in part for sets in one.context_sets]
+    learned = learner.learn_each([Evidence(*one) for one in given])
     nothing = np.zeros(dim, np.float32)
     return {
         "embeddings": np.stack([nothing if one is None else one.embedding for one in learned]),

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Mapping
 
 from rarewords.corpus.corpus import Context, Corpus
 
@@ -39,9 +39,9 @@ def clutter(corpus: Corpus, counts: Mapping[str, int], known: Container[str]) ->
     for word, spans in corpus.contexts_of(list(counts), _CONTEXTS):
         if inflected(word, known):
             found[word] = INFLECTED
-        elif _most(spans, _in_address):
+        elif 2 * sum(_in_address(*span) for span in spans) > len(spans):
             found[word] = ADDRESS
-        elif _most(spans, _cut_off):
+        elif 2 * sum(_cut_off(*span) for span in spans) > len(spans):
             found[word] = CUT_OFF
         elif counts[word] >= _FEWEST and len(set(map(_line, spans))) <= min(counts[word], _CONTEXTS) // 4:
             found[word] = REPEATED
@@ -70,10 +70,6 @@ def inflected(word: str, known: Container[str]) -> bool:
             if stem + ending in known or (doubled and stem[:-1] in known):
                 return True
     return False
-
-
-def _most(spans: list[Context], test: Callable[[str, int, int], bool]) -> bool:
-    return 2 * sum(test(*span) for span in spans) > len(spans)
 
 
 def _in_address(text: str, start: int, end: int) -> bool:

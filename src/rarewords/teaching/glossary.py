@@ -10,6 +10,7 @@ definition in its second::
 import csv
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -59,15 +60,14 @@ def read_glossary(source: GlossarySource) -> dict[str, GlossaryEntry]:
     """
     if not isinstance(source, str | Path | Mapping):
         raise _refusal(f"a glossary must be a dict or the name of a file, not a {type(source).__name__}")
-    found: dict[str, GlossaryEntry] = {}
+    found: defaultdict[str, GlossaryEntry] = defaultdict(GlossaryEntry)
     for term, entry in _of_dict(source) if isinstance(source, Mapping) else _of_file(Path(source)):
-        plain = " ".join(term.split())
-        if plain:
-            found[plain] = found.get(plain, GlossaryEntry()) + entry
+        found[" ".join(term.split())] += entry
+    found.pop("", None)
     if not found:
         name = "the glossary" if isinstance(source, Mapping) else source
         raise _refusal(f"{name} has no terms; give at least one term and its definition")
-    return found
+    return dict(found)
 
 
 def _refusal(problem: str) -> InputError:

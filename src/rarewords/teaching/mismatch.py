@@ -20,11 +20,12 @@ from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.words import MissingWord
 
 UNDERSTOOD = "the model understands it already"
-Readings = Mapping[str, Mapping[str, np.ndarray]]  # what was read of a word, by word and sentence
-_CONTEXTS = 4
 LEAST_DROP = 0.1  # a word whose mismatch drops by less is skipped
-# Few sentences of one length make small batches; on a GPU small parts leave it waiting.
-_WORDS_PER_LOOK, _WORDS_PER_LOOK_ON_GPU, _FEWEST = 64, 2048, 16
+Readings = Mapping[str, Mapping[str, np.ndarray]]  # what was read of a word, by word and sentence
+# A part is kept when it is done and moves the bar. On a GPU small parts leave it waiting.
+WORDS_PER_PART, WORDS_PER_PART_ON_GPU = 64, 2048
+_FEWEST = 16  # few sentences of one length make small batches
+_CONTEXTS = 4
 
 
 def search(
@@ -37,31 +38,31 @@ def search(
     """
     looked: list[MissingWord] = []
     readings: dict[str, Mapping[str, np.ndarray]] = {}
-    words, left = iter(words), settings.top
-    size = _WORDS_PER_LOOK if learner.lm.device.type == "cpu" else _WORDS_PER_LOOK_ON_GPU
+    words, size = iter(words), WORDS_PER_PART if learner.lm.device.type == "cpu" else WORDS_PER_PART_ON_GPU
     with progress("Looking at words", total=settings.top, unit="words") as bar:
-        while left and (batch := list(islice(words, min(size, max(_FEWEST, left))))):
-            names = [one.word for one in batch if not one.skipped]
-            found, read = _look_at(names, corpus, learner, check, cache)
-            for one in batch:
-                if not left:
+        while (left := settings.top - len(readings)) and (part := list(islice(words, min(size, max(_FEWEST, left))))):
+            found = _look_at([one.word for one in part if not one.skipped], corpus, learner, check, cache)
+            for one in part:
+                if len(readings) == settings.top:
                     break
                 if not one.skipped:
-                    one = _judged(one, found[one.word], settings.keep_all)
-                if not one.skipped:
-                    readings[one.word] = read[one.word]
-                    left -= 1
+                    seen, read = found[one.word]
+                    one = replace(one, mismatch=seen.mismatch, mismatch_drop=seen.drop, answers=seen.answers)
+                    if seen.drop is not None and seen.drop < LEAST_DROP and not settings.keep_all:
+                        one = replace(one, skipped=UNDERSTOOD)
+                    else:
+                        readings[one.word] = read
                 looked.append(one)
-            bar.advance(settings.top - left - bar.done)
+            bar.advance(len(readings) - bar.done)
     return looked, readings
 
 
 def _look_at(
     words: Sequence[str], corpus: Corpus, learner: Learner, check: Check, cache: Cache
-) -> tuple[dict[str, Mismatch], Readings]:
+) -> dict[str, tuple[Mismatch, Mapping[str, np.ndarray]]]:
     """The mismatch of each word, by an embedding from a few sentences, and what was read in them."""
     if not words:
-        return {}, {}
+        return {}
     key = key_of(check.key, learner.key, corpus.key, words)
     contexts = corpus.contexts_of(words, _CONTEXTS)
     tasks = [Evidence(word, list(dict.fromkeys(one.sentence for one in own))) for word, own in contexts]
@@ -69,11 +70,9 @@ def _look_at(
     seen = cache.json("mismatch", key, lambda: [asdict(one) for one in check.mismatch(words, arrays["embeddings"])])
     found = parse(list[Mismatch], seen, cache.path, "remove it")
     ends = np.cumsum([len(task.sentences) for task in tasks])
-    readings = {
-        task.word: dict(zip(task.sentences, rows, strict=False))  # some learners have no rows
-        for task, rows in zip(tasks, np.split(arrays["readings"], ends[:-1]), strict=True)
-    }
-    return dict(zip(words, found, strict=True)), readings
+    each = zip(tasks, found, np.split(arrays["readings"], ends[:-1]), strict=True)
+    # Some learners have no rows.
+    return {task.word: (own, dict(zip(task.sentences, rows, strict=False))) for task, own, rows in each}
 
 
 def _read(learner: Learner, tasks: Sequence[Evidence]) -> dict[str, np.ndarray]:
@@ -84,9 +83,3 @@ def _read(learner: Learner, tasks: Sequence[Evidence]) -> dict[str, np.ndarray]:
         "embeddings": np.stack([one.embedding for one in learned]),
         "readings": np.concatenate(read) if read else np.zeros((0, learner.lm.dim), np.float32),
     }
-
-
-def _judged(word: MissingWord, seen: Mismatch, keep_all: bool) -> MissingWord:
-    understood = seen.drop is not None and seen.drop < LEAST_DROP and not keep_all
-    found = replace(word, mismatch=seen.mismatch, mismatch_drop=seen.drop, answers=seen.answers)
-    return replace(found, skipped=UNDERSTOOD) if understood else found

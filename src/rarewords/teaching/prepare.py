@@ -1,19 +1,24 @@
 """What ``teach``, ``scan`` and a dry run begin with: the model, the text, and the choice of words."""
 
 import copy
+import os
+import re
 import weakref
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from rarewords._internal.cache import Cache, key_of
+from rarewords._internal.files import write_lines
 from rarewords._internal.progress import message
 from rarewords.corpus.build import build
 from rarewords.corpus.corpus import Corpus
+from rarewords.corpus.read import read_chunks
 from rarewords.corpus.settings import CorpusSettings
-from rarewords.corpus.sources import TextSource, find_sources, spool
+from rarewords.corpus.sources import Source, TextSource, find_sources, spool
 from rarewords.errors import InputError
 from rarewords.injection.inject import require_injectable
 from rarewords.injection.taught import forget_everything, taught_tokens
@@ -24,10 +29,9 @@ from rarewords.model_folder import read_report
 from rarewords.models import DEFAULT_MODEL, load_tokenizer, model_folder, shown_name
 from rarewords.teaching.candidates import check_for
 from rarewords.teaching.check import Check
-from rarewords.teaching.glossary import GlossaryEntry, GlossarySource, read_glossary
+from rarewords.teaching.glossary import Glossary, GlossaryEntry, GlossarySource, read_glossary
 from rarewords.teaching.learners import learner_for
 from rarewords.teaching.mismatch import Readings, search
-from rarewords.teaching.phrases import on_one_line
 from rarewords.teaching.report import words_of
 from rarewords.teaching.settings import TeachSettings
 from rarewords.teaching.words import MissingWord, count_words, listed_words, missing_words, without_clutter
@@ -58,15 +62,13 @@ class Prepared:
     """A model, a text, and which words of it would be taught.
 
     :param base: the model as given, its own copy; ``check.lm`` is the same before any word was taught.
-    :param earlier: the words that it was taught.
     :param words: the words in order; those that are not worth teaching say why they are skipped.
     :param readings: what a search has read of those that are.
     """
 
     base: LanguageModel
-    earlier: Set[str]
     corpus: Corpus | None
-    glossary: Mapping[str, GlossaryEntry]
+    glossary: Glossary
     learner: Learner
     learner_name: str
     check: Check
@@ -89,7 +91,10 @@ class Prepared:
 def prepare(request: Request, cache: Cache) -> Prepared:
     """Open everything and choose the words."""
     terms = {} if request.glossary is None else read_glossary(request.glossary)
-    listed = _as_words(request.words) or list(terms) or None
+    given = [request.words] if isinstance(request.words, str) else request.words
+    listed = list(terms) if given is None else list(given)
+    if given is not None and not listed:
+        raise InputError("the list of words is empty; give a word, or leave the list out", code="no-input")
     texts = _as_texts(request.texts)
     if texts is None and not terms:
         raise InputError("there is nothing to learn from; give texts, a glossary, or both", code="no-input")
@@ -98,7 +103,7 @@ def prepare(request: Request, cache: Cache) -> Prepared:
         base = open_model(request.model, request.device)
         require_injectable(base.model, allow_prediction=settings.allow_prediction)
         words_of(base.report)  # the model card will list them
-        if listed is None and base.kind == "encoder" and not settings.keep_all:
+        if not listed and base.kind == "encoder" and not settings.keep_all:
             # What a search finds, encoders retrieve worse once it is taught (experiments/transfer).
             problem = f"{shown_name(base.name)} is an encoder, so its words are not searched for in a text"
             remedy = "list the words, give a glossary, or set keep_all"
@@ -107,9 +112,11 @@ def prepare(request: Request, cache: Cache) -> Prepared:
         # Where the token of a word does best in a model of this kind (docs/concepts/placement.md).
         appended = lm.kind != "causal" and takes_entries(lm.tokenizer)
         placement: Placement = settings.placement or ("append" if appended else "replace")
-        rule = settings.rule or ("english" if listed is None else "any")
+        rule = settings.rule or ("any" if listed else "english")
         settings = replace(settings, placement=placement, rule=rule)  # as the report will have them
-        glossary = _spelled(terms, lm)
+        glossary: defaultdict[str, GlossaryEntry] = defaultdict(GlossaryEntry)
+        for term, entry in terms.items():
+            glossary[lm.tokens.spelled(term)] += entry
         reader = lm
         if lm.kind != "masked":
             reader = LanguageModel.from_pretrained(request.reader_model, device=request.device)
@@ -118,16 +125,19 @@ def prepare(request: Request, cache: Cache) -> Prepared:
         opened = None if request.learner is None else learner_for(lm, reader, request.learner)
     with cache.timed("corpus"):
         wanted = CorpusSettings(lower_case=lm.lower_case, words=rule)
-        corpus = None if texts is None else open_corpus(texts, wanted, listed or (), request, cache)
-    with cache.timed("learner"):
+        corpus = None if texts is None else open_corpus(texts, wanted, listed, request, cache)
+    with cache.timed("fitting a learner"):
         learner, learner_name = opened or learner_for(lm, reader, None, corpus)
-    check = check_for(lm, reader, placement, found=listed is None, question=settings.question)
-    with cache.timed("looking"):
+    check = check_for(lm, reader, placement, found=not listed, question=settings.question)
+    with cache.timed("looking at words"):
         readings: Readings = {}
-        if listed is not None:
+        if listed:
             words = listed_words(listed, corpus, glossary, lm.tokens, placement, earlier)
             if lm.kind == "causal" and not settings.keep_all:
-                words = [_needs_sentences(one, glossary) for one in words]
+                # It reads text worse with embeddings from definitions alone (experiments/glossary).
+                for place, one in enumerate(words):
+                    if not (one.skipped or one.count or glossary[one.word].examples):
+                        words[place] = replace(one, skipped=DEFINITION_ALONE)
         else:
             assert corpus is not None  # otherwise the glossary lists words
             frequent = {word: count for word, count in count_words(corpus).items() if count >= settings.min_count}
@@ -139,25 +149,7 @@ def prepare(request: Request, cache: Cache) -> Prepared:
                 remedy = "give more text, lower min_count, or list the words"
                 raise InputError(f"{problem}; {remedy}", code="nothing-to-teach")
     message(f"Words: {sum(not one.skipped for one in words):,} to teach")
-    return Prepared(
-        base=base,
-        earlier=earlier,
-        corpus=corpus,
-        glossary=glossary,
-        learner=learner,
-        learner_name=learner_name,
-        check=check,
-        words=tuple(words),
-        readings=readings,
-        settings=settings,
-        placement=placement,
-    )
-
-
-def _needs_sentences(word: MissingWord, glossary: Mapping[str, GlossaryEntry]) -> MissingWord:
-    """A causal LM reads text worse with embeddings from definitions alone (experiments/glossary)."""
-    used = word.count or glossary.get(word.word, GlossaryEntry()).examples
-    return word if used or word.skipped else replace(word, skipped=DEFINITION_ALONE)
+    return Prepared(base, corpus, glossary, learner, learner_name, check, tuple(words), readings, settings, placement)
 
 
 def open_model(model: Any, device: str) -> LanguageModel:
@@ -167,7 +159,14 @@ def open_model(model: Any, device: str) -> LanguageModel:
     if isinstance(model, LanguageModel):
         return model.copy()
     if hasattr(model, "get_sentence_embedding_dimension"):  # a SentenceTransformer
-        return _of_sentence_transformer(model)
+        # Its transformer, and a folder with its other modules, which goes when the transformer goes.
+        origin = str(getattr(model.transformers_model, "name_or_path", "")) or "model"
+        temporary = TemporaryDirectory(prefix="rarewords-")
+        model.save_pretrained(temporary.name)
+        lm = LanguageModel.from_pretrained(temporary.name, device=str(model.device))
+        lm.name, lm.report = origin, read_report(origin) if Path(origin).is_dir() else {}
+        weakref.finalize(lm, temporary.cleanup)
+        return lm
     if not hasattr(model, "get_input_embeddings"):
         problem = f"a model must be a name, a folder or a loaded model, not a {type(model).__name__}"
         raise InputError(problem, code="model-type")
@@ -175,20 +174,8 @@ def open_model(model: Any, device: str) -> LanguageModel:
     if not name:
         problem = "the model was not loaded from a folder or the hub, so its tokenizer is not known"
         raise InputError(f"{problem}; give LanguageModel(model, tokenizer)", code="model-type")
-    folder = model_folder(name)
-    given: dict[str, Any] = {"name": name, "folder": folder, "report": read_report(folder)}
-    return LanguageModel(copy.deepcopy(model), load_tokenizer(name), **given)
-
-
-def _of_sentence_transformer(model: Any) -> LanguageModel:
-    """The transformer of a SentenceTransformer; a folder, which goes when it goes, has the other modules."""
-    origin = str(getattr(model.transformers_model, "name_or_path", "")) or "model"
-    folder = TemporaryDirectory(prefix="rarewords-")
-    model.save_pretrained(folder.name)
-    lm = LanguageModel.from_pretrained(folder.name, device=str(model.device))
-    lm.name, lm.report = origin, read_report(origin) if Path(origin).is_dir() else {}
-    weakref.finalize(lm, folder.cleanup)
-    return lm
+    folder, own = model_folder(name), copy.deepcopy(model)
+    return LanguageModel(own, load_tokenizer(name), name=name, folder=folder, report=read_report(folder))
 
 
 def _untaught(base: LanguageModel) -> tuple[LanguageModel, Set[str]]:
@@ -202,6 +189,18 @@ def _untaught(base: LanguageModel) -> tuple[LanguageModel, Set[str]]:
     own = base.copy()
     forget_everything(own.model, own.tokenizer)
     return LanguageModel(own.model, own.tokenizer, name=base.name, folder=base.folder), frozenset(earlier)
+
+
+def _as_texts(texts: Texts | None) -> Corpus | list[TextSource] | None:
+    """A corpus, or at least one text; None if there is neither."""
+    if texts is None or isinstance(texts, Corpus):
+        return texts
+    given: list[TextSource] = [texts] if isinstance(texts, str | Path) else list(texts)
+    only = given[0] if len(given) == 1 else None
+    # Path.is_file does not take a text that is too long for a name.
+    if isinstance(only, str | Path) and os.path.isfile(Path(only, "corpus.json")):  # noqa: PTH113
+        return Corpus.open(only)
+    return given or None
 
 
 def open_corpus(
@@ -227,34 +226,23 @@ def open_corpus(
     return Corpus.open(path)
 
 
-def _as_words(words: Iterable[str] | None) -> list[str] | None:
-    found = [words] if isinstance(words, str) else None if words is None else list(words)
-    if found == []:
-        raise InputError("the list of words is empty; give a word, or leave the list out", code="no-input")
-    return found
+def on_one_line(files: Sequence[str | Path], phrases: Sequence[str], field: str, folder: Path) -> list[str]:
+    """The files, with a copy in ``folder`` for each that breaks one of these phrases over two lines.
 
+    A corpus's sentences end with their line; the copy has the two lines as one.
+    """
+    gap = r"(?:[^\S\n]*\n[^\S\n]*|[^\S\n]+)"
+    each = (gap.join(map(re.escape, phrase.split())) for phrase in sorted(phrases, key=len, reverse=True))
+    pattern = re.compile(rf"(?<![^\W_])(?:{'|'.join(each)})(?![^\W_])", re.IGNORECASE)
 
-def _as_texts(texts: Texts | None) -> Corpus | list[TextSource] | None:
-    """A corpus, or at least one text; None if there is neither."""
-    if texts is None or isinstance(texts, Corpus):
-        return texts
-    given: list[TextSource] = [texts] if isinstance(texts, str | Path) else list(texts)
-    if len(given) == 1 and isinstance(given[0], str | Path) and _is_corpus(given[0]):
-        return Corpus.open(given[0])
-    return given or None
+    def chunks(source: Source) -> Iterator[str]:
+        return (chunk.text for chunk in read_chunks(source))
 
-
-def _is_corpus(text: str | Path) -> bool:
-    try:
-        return (Path(text) / "corpus.json").is_file()
-    except OSError:  # a text, too long for a name
-        return False
-
-
-def _spelled(terms: Mapping[str, GlossaryEntry], lm: LanguageModel) -> dict[str, GlossaryEntry]:
-    """A glossary by its terms as the model spells them."""
-    found: dict[str, GlossaryEntry] = {}
-    for term, entry in terms.items():
-        word = lm.tokens.spelled(term)
-        found[word] = found.get(word, GlossaryEntry()) + entry
-    return found
+    result = []
+    for number, source in enumerate(find_sources(files, field)):
+        result.append(source.path)
+        if any("\n" in found for text in chunks(source) for found in pattern.findall(text)):
+            result[-1] = str(folder / f"{number}.txt")
+            joined = (pattern.sub(lambda found: " ".join(found[0].split()), text) for text in chunks(source))
+            write_lines(result[-1], joined)
+    return result

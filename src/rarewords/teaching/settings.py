@@ -27,7 +27,7 @@ class TeachSettings:
     placement: Literal["append", "replace", None] = None
     min_count: int = bounded(4, at_least=1)
     top: int = bounded(1000, at_least=1)
-    contexts: int = bounded(24, at_least=1)
+    contexts: int = bounded(16, at_least=1)
     keep_all: bool = False
     allow_prediction: bool = False
     rule: Literal["english", "any", None] = None

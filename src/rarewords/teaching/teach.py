@@ -62,7 +62,7 @@ def teach(
 def run(request: Request, cache: Cache) -> TeachResult:
     """Choose words, make an embedding for each, check it, and add those that help to the model."""
     prepared = prepare(request, cache)
-    settings = prepared.settings
+    lm, settings = prepared.base, prepared.settings
     holdouts = hold_out(prepared.corpus, prepared.chosen, settings, prepared.glossary)
     reports, embeddings = learn_and_check(prepared.learner, prepared.check, holdouts, cache, prepared.readings)
     skipped = prepared.skipped | {word: NOTHING for word in prepared.chosen if word not in embeddings}
@@ -74,30 +74,18 @@ def run(request: Request, cache: Cache) -> TeachResult:
         many = "the word was not added" if len(reasons) == 1 else f"none of the {len(reasons)} words was added"
         remedy = "give more sentences or a definition, or set keep_all to add words that do worse"
         raise InputError(f"{many}; {word!r}: {reason}; {remedy}", code="nothing-to-teach")
-    result = TeachResult(
-        language_model=prepared.base,
-        learner=prepared.learner_name,
-        settings=settings,
-        words=tuple(_inject(prepared, embeddings.subset(taught), reports)),
-        skipped=skipped,
-        earlier=prepared.base.report,
-    )
-    result.language_model.report = result.report()  # for whoever saves it, or teaches it again
+    reports = _inject(prepared, embeddings.subset(taught), reports)
+    result = TeachResult(lm, prepared.learner_name, settings, tuple(reports), skipped, earlier=lm.report)
+    lm.report = result.report()  # for whoever saves it, or teaches it again
     return result
 
 
 def _inject(prepared: Prepared, embeddings: WordEmbeddings, reports: list[WordReport]) -> list[WordReport]:
     """Add words and their forms to the model; the reports then name the forms."""
     lm, corpus, placement = prepared.base, prepared.corpus, prepared.placement
-    apart = begin_other_words(embeddings.words, () if corpus is None else corpus.counts()[0])
-    rows, forms = entries_with_forms(
-        embeddings,
-        lm,
-        placement=placement,
-        whole=apart,
-        count=(lambda _: 0) if corpus is None else corpus.count,
-        earlier=prepared.earlier,
-    )
+    apart = begin_other_words(embeddings.words, corpus.counts()[0] if corpus else ())
+    count = corpus.count if corpus else lambda _: 0
+    rows, forms = entries_with_forms(embeddings, lm, placement=placement, whole=apart, count=count)
     whole = [*apart, *(form for word in apart for form in forms[word])]
     lm.add_words(rows, placement=placement, allow_prediction=prepared.settings.allow_prediction, whole=whole)
     return [replace(one, forms=forms.get(one.word, ()), apart=apart.get(one.word, "")) for one in reports]

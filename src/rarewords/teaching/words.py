@@ -52,24 +52,24 @@ def count_words(corpus: Corpus) -> dict[str, int]:
 
 def missing_words(counts: Mapping[str, int], tokens: Tokens) -> list[MissingWord]:
     """The words that the tokenizer splits, the largest count times fragmentation first."""
-    words, missing = list(counts), []
-    with progress("Splitting words", total=len(words), unit="words") as bar:
-        for start in range(0, len(words), _WORDS_AT_ONCE):
-            batch = words[start : start + _WORDS_AT_ONCE]
-            missing += [one for one in _split(batch, counts, tokens) if one.skipped != KNOWN]
-            bar.advance(len(batch))
+    missing = [one for one in _split(counts, tokens) if one.skipped != KNOWN]
     return sorted(missing, key=lambda one: (-one.count * one.fragmentation, -one.count, one.word))
 
 
-def _split(words: Sequence[str], counts: Mapping[str, int], tokens: Tokens) -> Iterator[MissingWord]:
+def _split(counts: Mapping[str, int], tokens: Tokens) -> Iterator[MissingWord]:
     """How the tokenizer splits words; one that it does not split is skipped."""
-    for word, located in zip(words, tokens.located_subwords(words), strict=True):
-        ids = [token for token, _, _ in located]
-        unknown = not ids or tokens.has_unknown(ids)
-        fragmentation = 1.0 if unknown else _fragmentation(word, [(a, b) for _, a, b in located])
-        skipped = KNOWN if len(ids) == 1 and not unknown else ""
-        subwords = tuple(tokens.subword_strings(ids))
-        yield MissingWord(word, counts.get(word, 0), subwords, fragmentation, skipped=skipped)
+    words = list(counts)
+    with progress("Splitting words", total=len(words), unit="words") as bar:
+        for start in range(0, len(words), _WORDS_AT_ONCE):
+            batch = words[start : start + _WORDS_AT_ONCE]
+            for word, located in zip(batch, tokens.located_subwords(batch), strict=True):
+                ids = [token for token, _, _ in located]
+                unknown = not ids or tokens.has_unknown(ids)
+                fragmentation = 1.0 if unknown else _fragmentation(word, [(a, b) for _, a, b in located])
+                skipped = KNOWN if len(ids) == 1 and not unknown else ""
+                subwords = tuple(tokens.subword_strings(ids))
+                yield MissingWord(word, counts[word], subwords, fragmentation, skipped=skipped)
+            bar.advance(len(batch))
 
 
 def without_clutter(
@@ -99,20 +99,15 @@ def listed_words(
     :param glossary: definitions, by the words as the model spells them.
     :param earlier: words that the model was taught before.
     """
-    words = list(dict.fromkeys(map(tokens.spelled, listed)))
-    counts = {word: corpus.count(word) or len(other_contexts(corpus, word)) for word in words} if corpus else {}
-    found = []
-    for one in _split(words, counts, tokens):
-        skipped = one.skipped
-        if one.word in earlier:
-            skipped = TAUGHT
-        elif not skipped and not one.count and one.word not in glossary:
-            skipped = NOT_IN_TEXT
-        elif not skipped and not one.count and glossary[one.word] == GlossaryEntry():
-            skipped = NO_DEFINITION
-        found.append(replace(one, skipped=skipped))
-    unfit = unfit_words(tokens.tokenizer, [one.word for one in found if not one.skipped], placement=placement)
-    return [replace(one, skipped=one.skipped or unfit.get(one.word, "")) for one in found]
+    words = dict.fromkeys(map(tokens.spelled, listed))
+    counts = {word: corpus.count(word) or len(other_contexts(corpus, word)) if corpus else 0 for word in words}
+    found, nothing = list(_split(counts, tokens)), GlossaryEntry()
+    unused = [one.word for one in found if not one.count and glossary.get(one.word, nothing) == nothing]
+    reasons = {word: NO_DEFINITION if word in glossary else NOT_IN_TEXT for word in unused}
+    reasons |= {one.word: one.skipped for one in found if one.skipped}
+    reasons |= {word: TAUGHT for word in words if word in earlier}
+    reasons |= unfit_words(tokens.tokenizer, [word for word in words if word not in reasons], placement=placement)
+    return [replace(one, skipped=reasons.get(one.word, "")) for one in found]
 
 
 def _fragmentation(word: str, spans: list[tuple[int, int]]) -> float:
