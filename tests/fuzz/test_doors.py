@@ -387,9 +387,8 @@ _NUMBERS = {
     ("teach",): ("--top", "--min-count", "--workers"),
     ("scan",): ("--top", "--min-count", "--workers"),
     ("mimic", "fit"): ("--contexts", "--min-count"),
-    ("mimic", "infer"): ("--contexts", "--workers"),
-    ("ota",): ("--workers",),
-    ("wnlampro", "eval"): ("--limit", "--workers"),
+    ("mimic", "infer"): ("--contexts",),
+    ("wnlampro", "eval"): ("--limit",),
     ("ask",): ("--top",),
 }
 _ENDLESS = {"--steps"}  # as many as there are
@@ -431,7 +430,6 @@ def test_numbers_beyond_all_bounds(bench, command, number):
         ("scan",): (bench["text.txt"], *model),
         ("mimic", "fit"): (*corpus, *model),
         ("mimic", "infer"): (*corpus, *words, *model),
-        ("ota",): (*words, *model, "--steps", 1),
         ("wnlampro", "eval"): ("--data", bench["data.tsv"], *model),
         ("ask",): (*model, "a _ ."),
     }
