@@ -18,10 +18,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # One file runs in one process. The longest files start first, so that no core waits for one at the end.
 LONGEST = (
-    "teaching/test_teach.py", "experiments/paper/test_run.py", "cli/test_demo.py", "cli/test_teach.py",
-    "teaching/test_transfer_check.py", "test_models.py", "test_faults.py", "corpus/test_build.py",
-    "ota/test_approximate.py", "test_howto.py", "_internal/test_engine.py", "learner/test_learner.py",
-    "test_training.py", "fuzz/test_doors.py",
+    "teaching/test_scan.py", "test_tutorial.py", "teaching/test_teach.py", "test_howto.py",
+    "examples/test_notebooks.py", "experiments/paper/test_run.py", "injection/test_vocabulary.py",
+    "wnlampro/test_build.py", "injection/test_inject.py", "teaching/test_transfer_check.py", "test_faults.py",
+    "injection/test_forget.py", "teaching/test_glossary.py", "test_models.py", "corpus/test_build.py",
+    "fuzz/test_doors.py", "teaching/test_report.py", "test_documents.py", "test_lm.py",
 )  # fmt: skip
 
 

@@ -73,6 +73,7 @@ def taught():
     return before, model.eval(), tokenizer, ids
 
 
+@pytest.mark.slow
 def test_a_megabyte_of_text_without_the_words_is_unchanged(taught):
     before, model, tokenizer, ids = taught
     lines = [

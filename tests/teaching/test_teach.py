@@ -268,6 +268,7 @@ def test_teaching_a_taught_folder_adds_to_it(taught, folder, lm, tmp_path):
     assert more.base == taught.base
 
 
+@pytest.mark.slow
 def test_two_runs_give_the_model_and_the_words_of_one_run(lm):
     words = [*WORDS, "wibbard"]
     given = {"texts": [sentences_of(*words, most=CONTEXTS)], "settings": KEEP_ALL}
