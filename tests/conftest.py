@@ -4,6 +4,7 @@ import faulthandler
 import os
 import signal
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # One file runs in one process. The longest files start first, so that no core waits for one at the end.
 LONGEST = (
-    "teaching/test_teach.py", "experiments/paper/test_run.py", "cli/test_demo.py", "cli/test_teach.py",
-    "teaching/test_transfer_check.py", "test_models.py", "test_faults.py", "corpus/test_build.py",
-    "ota/test_approximate.py", "test_howto.py", "_internal/test_engine.py", "learner/test_learner.py",
-    "test_training.py", "fuzz/test_doors.py",
+    "teaching/test_scan.py", "test_tutorial.py", "teaching/test_teach.py", "test_howto.py",
+    "examples/test_notebooks.py", "experiments/paper/test_run.py", "injection/test_vocabulary.py",
+    "wnlampro/test_build.py", "injection/test_inject.py", "teaching/test_transfer_check.py", "test_faults.py",
+    "injection/test_forget.py", "teaching/test_glossary.py", "test_models.py", "corpus/test_build.py",
+    "fuzz/test_doors.py", "teaching/test_report.py", "test_documents.py", "test_lm.py",
 )  # fmt: skip
 
 
@@ -53,6 +55,32 @@ def lm():
     from tests.cli.run import bundled
 
     return bundled("cpu")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def vocabularies():
+    """What was found of a vocabulary stays with a copy of the model; nearly every test that teaches makes one."""
+    from rarewords import LanguageModel
+    from rarewords.learner import learner
+    from rarewords.learner.spelling import Spelling
+    from tests.cli.run import bundled
+
+    copy, spelling = LanguageModel.copy, lru_cache(maxsize=2)(Spelling)
+
+    def copied(lm):
+        made = copy(lm)
+        vars(made.tokens).update(vars(lm.tokens) | {"tokenizer": made.tokenizer})
+        return made
+
+    def shared(lm):
+        own = bundled()
+        same = (lm.device, lm.fingerprint, lm.whole_words) == (own.device, own.fingerprint, own.whole_words)
+        return spelling(own if same else lm)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LanguageModel, "copy", copied)
+        patch.setattr(learner, "_spelling", shared)
+        yield
 
 
 @pytest.fixture(scope="session")

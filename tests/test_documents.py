@@ -66,6 +66,7 @@ def test_the_readme_works_on_pypi_which_has_no_other_files():
     assert any(_OURS.match(link) for link in links)
 
 
+@pytest.mark.slow
 def test_every_page_is_in_the_site_and_it_builds_without_a_warning(tmp_path):
     command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", ROOT / "docs", tmp_path / "site"]
     done = subprocess.run(command, capture_output=True, text=True)

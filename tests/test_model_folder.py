@@ -313,6 +313,7 @@ def test_generation_settings_that_cannot_be_saved_are_refused_at_once(change_, c
     assert "generation_config.json" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_words_that_are_each_a_prefix_of_the_next_are_taken_or_refused():
     model, tokenizer = small_model("bert")
     words = ["z" + "q" * length for length in range(1, 1598)]

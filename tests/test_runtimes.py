@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ SENTENCES = [
     "covid-19 COVID-19, covid-190; C++ c++ c#; naïvetéx NAÏVETÉX",
     "berrywort's berryworts: £quillop quillop€ _quillop_ quillop\nquillop",
 ]
+PLACEMENTS = ["replace", "append"]
 KINDS = ["masked", "encoder", "gpt2", "llama", "albert"]
 
 
@@ -62,6 +64,13 @@ def embeddings(dim):
     return WordEmbeddings(WORDS, numbers)
 
 
+@pytest.fixture(scope="module", params=product(KINDS, PLACEMENTS), ids="-".join)
+def taught(request, tmp_path_factory):
+    """The kind, the tokenizer of before and the taught folder, beside which ``base`` is."""
+    kind, placement = request.param
+    return kind, *taught_folder(kind, placement, tmp_path_factory.mktemp(f"{kind}-{placement}"))
+
+
 @pytest.fixture(scope="module")
 def node():
     if shutil.which("node") is None or not (NODE / "node_modules" / "@huggingface" / "tokenizers").is_dir():
@@ -74,25 +83,20 @@ def ids_in_javascript(node, folder, texts):
     return json.loads(subprocess.run([node, NODE / "encode.mjs", folder], **asked).stdout)
 
 
-@pytest.mark.parametrize("placement", ["replace", "append"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_javascript_and_python_give_the_same_ids(kind, placement, node, tmp_path):
-    before, folder = taught_folder(kind, placement, tmp_path)
+def test_javascript_and_python_give_the_same_ids(taught, node):
+    kind, before, folder = taught
     texts = [*SENTENCES, *plain_sentences()]
     if kind == "albert":  # Unigram rounds differently in JavaScript, so that ties may be broken otherwise
-        old = zip(before(texts)["input_ids"], ids_in_javascript(node, tmp_path / "base", texts), strict=True)
+        old = zip(before(texts)["input_ids"], ids_in_javascript(node, folder.with_name("base"), texts), strict=True)
         texts = [text for text, (one, other) in zip(texts, old, strict=True) if one == other]
         assert len(texts) > 900
     python = AutoTokenizer.from_pretrained(folder)(texts)["input_ids"]
     assert ids_in_javascript(node, folder, texts) == python
-    taught = AutoTokenizer.from_pretrained(folder)(SENTENCES)["input_ids"]
-    assert any(token >= len(before) for ids in taught for token in ids)
+    assert any(token >= len(before) for ids in python for token in ids)
 
 
-@pytest.mark.parametrize("placement", ["replace", "append"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_tokenizers_alone_gives_the_same_ids_and_other_text_those_of_before(kind, placement, tmp_path):
-    before, folder = taught_folder(kind, placement, tmp_path)
+def test_tokenizers_alone_gives_the_same_ids_and_other_text_those_of_before(taught):
+    _, before, folder = taught
     texts, plain = SENTENCES, plain_sentences()
     after = AutoTokenizer.from_pretrained(folder)
     alone = Tokenizer.from_file(str(folder / "tokenizer.json"))

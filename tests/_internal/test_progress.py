@@ -10,6 +10,12 @@ import rarewords
 from rarewords._internal import progress
 
 
+@pytest.fixture(autouse=True)
+def silent():
+    """As a program begins, whatever a command line that another test ran has enabled."""
+    progress.enable(False)
+
+
 @pytest.fixture
 def enabled(monkeypatch):
     """Progress is shown, and no line is left out because the last one is too recent."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from unittest.mock import patch
 
+from rarewords._internal.progress import enable
 from rarewords.cli.app import main
 from rarewords.lm import LanguageModel
 from rarewords.models import DEFAULT_MODEL, choose_device
@@ -54,6 +55,7 @@ def rarewords(*arguments, code=0, program=main):
         found = stop.code or 0
     finally:
         sys.argv = before
+        enable(False)
     assert found == code, f"exit code {found}\n{out.getvalue()}\n{err.getvalue()}"
     return Done(out.getvalue(), err.getvalue())
 

@@ -26,7 +26,7 @@ from tests.fuzz.tally import FindingError, tally
 
 # `make fuzz` sets this: the number of inputs of all tests together, then drawn at random.
 EXAMPLES = int(os.environ.get("RAREWORDS_FUZZ", "0"))
-_IN_THE_SUITE = 150
+_IN_THE_SUITE = 100
 _TEXT = "\n".join(real_text()[:60_000].splitlines()[:-1]) + "\n" + "A ripe kumquat is a small fruit.\n" * 8
 
 

@@ -27,9 +27,11 @@ def embeddings_for(words, dim):
 
 @pytest.mark.parametrize("placement", ["append", "replace"])
 def test_forgetting_leaves_the_folder_that_was_never_taught_the_word(placement, tmp_path):
-    embeddings = embeddings_for(WORDS, 384)
-    inject_folder("default", embeddings, tmp_path / "all", placement=placement)
-    inject_folder("default", embeddings.subset(WORDS[1:]), tmp_path / "fewer", placement=placement)
+    for part in small_model("bert"):
+        part.save_pretrained(tmp_path / "base")
+    embeddings = embeddings_for(WORDS, 32)
+    inject_folder(tmp_path / "base", embeddings, tmp_path / "all", placement=placement)
+    inject_folder(tmp_path / "base", embeddings.subset(WORDS[1:]), tmp_path / "fewer", placement=placement)
     assert forget(tmp_path / "all", ["kumquat"], tmp_path / "left") == WORDS[1:]
     left, fewer = (load_pretrained(tmp_path / name) for name in ("left", "fewer"))
     assert left[1].backend_tokenizer.to_str() == fewer[1].backend_tokenizer.to_str()

@@ -73,6 +73,7 @@ def taught():
     return before, model.eval(), tokenizer, ids
 
 
+@pytest.mark.slow
 def test_a_megabyte_of_text_without_the_words_is_unchanged(taught):
     before, model, tokenizer, ids = taught
     lines = [
@@ -122,6 +123,12 @@ def test_longer_words_keep_their_subwords(taught, data):
         assert tokenizer.tokenize(f"a {longer} .") == before.tokenizer.tokenize(f"a {longer} .")
 
 
+@pytest.fixture(scope="module")
+def of_words():
+    """The bundled model's tokenizer with the few words."""
+    return taught_bundled(WORDS)[1]
+
+
 @pytest.mark.parametrize(
     ("text", "tokens"),
     [
@@ -134,9 +141,8 @@ def test_longer_words_keep_their_subwords(taught, data):
         ("ᐸᓂ ᐅᓪᓗᖅ", "[UNK] [UNK]"),  # Inuktitut, which has the letters of the marks, is left as it was
     ],
 )
-def test_the_longest_word_wins(text, tokens):
-    _, tokenizer, _ = taught_bundled(WORDS)
-    assert " ".join(tokenizer.tokenize(text)) == tokens
+def test_the_longest_word_wins(text, tokens, of_words):
+    assert " ".join(of_words.tokenize(text)) == tokens
 
 
 def test_words_without_letters_of_their_own_script_are_found():

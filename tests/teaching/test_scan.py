@@ -1,6 +1,7 @@
 """What a model lacks of a text, and that a scan, a dry run and teaching agree about it."""
 
 import json
+from itertools import product
 
 import pytest
 
@@ -25,19 +26,25 @@ def words_of(found):
     return [one.word for one in found.words]
 
 
-def test_min_count_shortens_the_list_and_not_the_totals(lm):
-    every, frequent = (scan([RARE], lm, settings=settings(min_count=count)) for count in (1, 3))
-    assert set(words_of(every)) == {"kumquat", "lingonberry", "salsify"}
+@pytest.fixture(scope="module")
+def rare(lm):
+    """English words by default."""
+    return scan([RARE], lm, settings=settings())
+
+
+def test_min_count_shortens_the_list_and_not_the_totals(lm, rare):
+    frequent = scan([RARE], lm, settings=settings(min_count=3))
+    assert set(words_of(rare)) == {"kumquat", "lingonberry", "salsify"}
     assert words_of(frequent) == ["kumquat"]
-    for found in (every, frequent):
+    for found in (rare, frequent):
         assert (found.distinct, found.split) == (5, 3)
         assert (found.occurrences, found.split_occurrences) == (11, 5)
 
 
-def test_the_word_rule_decides_about_umlauts(lm):
-    english, every = (scan([RARE], lm, settings=settings(rule=rule)) for rule in ("english", "any"))
-    assert set(words_of(every)) - set(words_of(english)) == {"käsekrainer"}
-    assert every.distinct == english.distinct + 1
+def test_the_word_rule_decides_about_umlauts(lm, rare):
+    every = scan([RARE], lm, settings=settings(rule="any"))
+    assert set(words_of(every)) - set(words_of(rare)) == {"käsekrainer"}
+    assert every.distinct == rare.distinct + 1
 
 
 def test_a_cased_tokenizer_keeps_capitals(lm):
@@ -58,7 +65,8 @@ def test_the_model_is_asked_about_the_words(lm):
         assert word.mismatch_drop > 0
 
 
-def test_a_corpus_is_a_text(lm, tmp_path):
+def test_a_corpus_is_a_text(tmp_path):
+    lm = LanguageModel(*small_model("bert"))
     lines = sentences_of(*WORDS, most=4).splitlines()
     corpus = Corpus.build(lines, tmp_path / "corpus", workers=1)
     assert scan(corpus, lm) == scan(lines, lm) == scan(tmp_path / "corpus", lm)
@@ -84,9 +92,14 @@ def test_an_encoder_is_not_searched_for_words(tmp_path):
         scan([RARE], encoder)
 
 
-@pytest.mark.parametrize("changes", [{}, {"top": 5}, {"min_count": 4}, {"rule": "any"}])
-@pytest.mark.parametrize("model", ["small", pytest.param("bundled", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("source", ["invented", "wikipedia"])
+@pytest.mark.parametrize(
+    ("source", "model", "changes"),
+    [
+        *product(["invented", "wikipedia"], ["small"], [{}, {"top": 5}, {"min_count": 4}, {"rule": "any"}]),
+        pytest.param("invented", "bundled", {}, marks=pytest.mark.slow),
+        pytest.param("wikipedia", "bundled", {"top": 5}, marks=pytest.mark.slow),
+    ],
+)
 def test_scan_dry_run_and_teach_agree_on_words_order_mismatch_and_reasons(source, model, changes, request, tmp_path):
     lm = LanguageModel(*small_model("bert")) if model == "small" else request.getfixturevalue("lm")
     text = tmp_path / "text.txt"

@@ -27,7 +27,6 @@ from rarewords import (
 )
 from rarewords.injection.forget import taught_words
 from rarewords.mimic.settings import preset
-from rarewords.models import bundled_model
 from rarewords.teaching import candidates
 from rarewords.teaching.words import TAUGHT
 from tests.architectures import small_model
@@ -116,9 +115,9 @@ def test_a_definition_is_enough(lm):
     assert tuple(result.language_model.fill(question_about("torvane"), top_k=5).words(0)) == one.after
 
 
-def test_a_word_can_be_one_token_instead(text, lm):
+def test_a_word_can_be_one_token_instead(text, small):
     settings = TeachSettings(placement="replace", keep_all=True)
-    result = teach(lm, texts=text, words=WORDS, settings=settings)
+    result = teach(small, texts=text, words=WORDS, settings=settings)
     one = result.taught[0]
     assert len(result.language_model.subwords(one.word)) == 1
     assert tuple(result.language_model.fill(question_about(one.word), top_k=5).words(0)) == one.after
@@ -148,11 +147,12 @@ def test_texts_in_every_form_teach_the_same(form, small, tmp_path):
     assert torch.equal(result.language_model.embeddings, expected.language_model.embeddings)
 
 
-def test_a_loaded_model_of_transformers_is_taught_and_stays_as_it_is(taught, text):
-    given = AutoModelForMaskedLM.from_pretrained(bundled_model())
+def test_a_loaded_model_of_transformers_is_taught_and_stays_as_it_is(small, text, tmp_path):
+    small.save_pretrained(tmp_path / "small")
+    given = AutoModelForMaskedLM.from_pretrained(tmp_path / "small")
     given.train()
     before = weights(given)
-    result = teach(given, texts=text, words=WORDS)
+    result, taught = (teach(one, texts=text, words=WORDS, settings=KEEP_ALL) for one in (given, small))
     assert type(result.model) is type(given)
     assert result.model is not given
     assert given.training
@@ -192,7 +192,7 @@ def test_an_attentive_mimicking_model_makes_the_embeddings(text, lm, tmp_path):
     assert own.words == loaded.words
 
 
-def test_a_hundred_contexts_are_read_where_a_hundred_are_asked_for(lm, monkeypatch):
+def test_a_hundred_contexts_are_read_where_a_hundred_are_asked_for(small, monkeypatch):
     """More than the learner's own setting, which is for callers that give no number."""
     given, read = [], WordLearner.learn_each
 
@@ -204,8 +204,8 @@ def test_a_hundred_contexts_are_read_where_a_hundred_are_asked_for(lm, monkeypat
     monkeypatch.setattr(WordLearner, "learn_each", watched)
     lines = [f"In year {year} she drank a cup of torvane with milk." for year in range(120)]
     settings = TeachSettings(contexts=100, keep_all=True)
-    result = teach(lm, texts=lines, words=["torvane"], settings=settings)
-    assert WordLearner.for_model(lm).settings.contexts < 100
+    result = teach(small, texts=lines, words=["torvane"], settings=settings)
+    assert WordLearner.for_model(small).settings.contexts < 100
     assert given == [(100, 100)]
     assert result.words[0].contexts == 100
 
@@ -268,8 +268,9 @@ def test_teaching_a_taught_folder_adds_to_it(taught, folder, lm, tmp_path):
     assert more.base == taught.base
 
 
+@pytest.mark.slow
 def test_two_runs_give_the_model_and_the_words_of_one_run(lm):
-    words = [*WORDS, "wibbard", "jorrin"]
+    words = [*WORDS, "wibbard"]
     given = {"texts": [sentences_of(*words, most=CONTEXTS)], "settings": KEEP_ALL}
     one = teach(lm, words=words, **given)
     first = teach(lm, words=words[:2], **given)
@@ -359,12 +360,12 @@ def test_two_processes_do_not_share_a_work_folder(small, text, tmp_path):
         teach(small, texts=text, words=WORDS, work=tmp_path / "work")
 
 
-def test_a_word_added_by_hand_counts_as_taught(lm, text):
-    own = lm.copy()
-    own.add_words(WordEmbeddings(["yurla"], np.ones((1, lm.dim), np.float32)), placement="append")
+def test_a_word_added_by_hand_counts_as_taught(small, text):
+    own = small.copy()
+    own.add_words(WordEmbeddings(["yurla"], np.ones((1, own.dim), np.float32)), placement="append")
     result = teach(own, texts=text, words=WORDS, settings=KEEP_ALL)
     assert [one.word for one in result.taught] == ["torvane"]
     assert result.skipped == {"yurla": TAUGHT}
     row = result.language_model.subwords("yurla")[-1]
-    assert torch.equal(result.language_model.embeddings[row], torch.ones(lm.dim))
+    assert torch.equal(result.language_model.embeddings[row], torch.ones(own.dim))
     assert json.loads(json.dumps(result.as_json()))["skipped"] == {"yurla": TAUGHT}

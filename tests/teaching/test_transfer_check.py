@@ -142,9 +142,11 @@ def test_a_taught_encoder_puts_words_near_their_kind(encoder, taught_encoder):
 
 
 @pytest.mark.parametrize("placement", ["replace", "append"])
-def test_an_encoder_reads_checked_words_in_the_placement_that_was_asked_for(encoder, text, placement):
-    settings = TeachSettings(keep_all=True, placement=placement)
-    result = teach(encoder, texts=text, words=WORDS, settings=settings, device="cpu")
+def test_an_encoder_reads_checked_words_in_the_placement_that_was_asked_for(encoder, taught_encoder, text, placement):
+    result = taught_encoder[0]
+    if result.settings.placement != placement:  # the other one is what an encoder gets without asking
+        settings = TeachSettings(keep_all=True, placement=placement)
+        result = teach(encoder, texts=text, words=WORDS, settings=settings, device="cpu")
     tokens = result.tokenizer.tokenize(WORDS[0])
     assert (tokens == [WORDS[0]]) == (placement == "replace")
     assert (len(tokens) > 2) == (placement == "append")
@@ -356,12 +358,14 @@ def test_a_causal_lm_is_checked_in_the_placement_that_was_asked_for(causal):
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
-def test_a_causal_lm_reads_words_in_the_placement_that_was_asked_for(placement, causal, text, tmp_path):
-    settings = TeachSettings(keep_all=True, placement=placement)
-    result = teach(causal, texts=text, words=WORDS, settings=settings, device="cpu")
+def test_a_causal_lm_reads_words_in_the_placement_that_was_asked_for(placement, causal, taught_causal, text, tmp_path):
+    result, folder = taught_causal
+    if placement == "append":
+        settings = TeachSettings(keep_all=True, placement=placement)
+        result, folder = teach(causal, texts=text, words=WORDS, settings=settings, device="cpu"), tmp_path / "taught"
+        result.save_pretrained(folder)
     assert result.as_json()["settings"]["placement"] == placement
-    result.save_pretrained(tmp_path / "taught")
-    old, new = loaded(causal), loaded(tmp_path / "taught")
+    old, new = loaded(causal), loaded(folder)
     for word in WORDS:
         appended = len(old.subwords(word)) + len(old.tokens.behind_a_word("/")) + 1
         assert len(new.subwords(word)) == (appended if placement == "append" else 1)
@@ -369,5 +373,5 @@ def test_a_causal_lm_reads_words_in_the_placement_that_was_asked_for(placement, 
     forms = {one for word in (*WORDS, *plurals) for one in (word, word.capitalize())}  # it keeps capitals
     assert taught_tokens(new.model, new.tokenizer).keys() == forms
     assert result.all_words == WORDS
-    done = rarewords("affected", "--model", tmp_path / "taught", text)
+    done = rarewords("affected", "--model", folder, text)
     assert len(done.stdout.splitlines()) == 2 * CONTEXTS

@@ -5,6 +5,7 @@ model knows, and kept in the user's cache.
 """
 
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
@@ -67,13 +68,13 @@ def _default_learner(lm: LanguageModel, corpus: Corpus | None) -> tuple[WordLear
         name = f"no fitted learner: the text has {usable:,} known words to fit one on; {_FEWEST_WORDS} are needed"
         message(f"Learner: {name}")
         return WordLearner(lm), name
-    how = {"words": FITTED_WORDS, "contexts": FITTED_CONTEXTS, "min_count": FITTED_CONTEXTS}
+    how: dict[str, Any] = {"words": FITTED_WORDS, "contexts": FITTED_CONTEXTS, "min_count": FITTED_CONTEXTS}
     folder = cache_folder() / "learners" / key_of(lm.fingerprint, corpus.key, how)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):  # of several processes that need it, one fits it and the others wait
         if not folder.exists():
             with workspace(folder) as cache:
-                fitted = WordLearner.fit(lm, corpus, **how, leave_out=test_words, cache=cache)
+                fitted = WordLearner.fit(lm, corpus, leave_out=test_words, cache=cache, **how)
                 fitted.save_pretrained(folder)
     learner = WordLearner.from_pretrained(folder, lm)
     known, cosine = learner.fitted["words"], learner.fitted["held_out_cosine"]

@@ -175,7 +175,9 @@ def open_model(model: Any, device: str) -> LanguageModel:
         problem = "the model was not loaded from a folder or the hub, so its tokenizer is not known"
         raise InputError(f"{problem}; give LanguageModel(model, tokenizer)", code="model-type")
     folder, own = model_folder(name), copy.deepcopy(model)
-    return LanguageModel(own, load_tokenizer(name), name=name, folder=folder, report=read_report(folder))
+    lm = LanguageModel(own, load_tokenizer(name), name=name, folder=folder)
+    lm.report = read_report(folder)
+    return lm
 
 
 def _untaught(base: LanguageModel) -> tuple[LanguageModel, Set[str]]:
