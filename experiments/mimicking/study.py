@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.code import code_of, used_modules
 from experiments.mimicking.sample import SampledCorpus
 from experiments.paper.experiment import tf32
 from rarewords import AttentiveMimicking, LanguageModel, WordEmbeddings, one_token_approximation, wnlampro
@@ -273,9 +274,9 @@ class Study:
         ranks: list[int] = wnlampro.evaluate(self.lm, dataset, settings, embeddings=embeddings).rank.tolist()
         return ranks
 
-    def write(self, name: str, value: Any) -> None:
+    def write(self, name: str, value: dict[str, Any]) -> None:
         """A result of the study."""
-        write_json(self.out / f"{name}.json", value)
+        write_json(self.out / f"{name}.json", {**value, **code_of(used_modules())})
 
 
 def first_contexts(prepared: PreparedContexts, limit: int) -> PreparedContexts:
