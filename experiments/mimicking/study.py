@@ -250,6 +250,8 @@ class Study:
         for name, group in (("seen", self.shown), ("kept apart", self.kept_apart)):
             for kind, words in group.items():
                 words = [word for word in words if word in embeddings]
+                if not words:
+                    continue
                 a, b = (embeddings.subset(words).matrix, np.array([self.target(word, several) for word in words]))
                 norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
                 found[f"{name}, {kind}"] = float(((a * b).sum(1) / np.maximum(norms, 1e-12)).mean())

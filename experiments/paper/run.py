@@ -11,7 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from experiments.code import code_of, made_by_this_code, used_modules
+from experiments.code import code_digest, code_of, made_by_this_code, used_modules
 from experiments.paper.experiment import Experiment
 from experiments.paper.part import Part, Wait, to_json
 from experiments.paper.parts.ablation import AblationPart
@@ -45,12 +45,14 @@ class _Finished:
     """The file of a finished part.
 
     :param identity: a digest of what the result depends on.
+    :param code: the modules behind it, as :func:`code_of` says it.
     :param costs: of the stages that were made for it.
     :param result: the fields of the part.
     """
 
     identity: str
     environment: str
+    code: dict[str, str]
     costs: tuple[Cost, ...]
     result: Any
 
@@ -80,7 +82,8 @@ def reproduce(
     """
     out, chosen, began = Path(out), check_parts(parts), time.time()
     require_folder(out, empty=False)
-    settings, cache = settings or ReproduceSettings(), Stages(_cache_of_this_code(out / "cache"))
+    settings = settings or ReproduceSettings()
+    cache = Stages(_cache_of_this_code(out / "cache") if chosen else out / "cache")
     entries = sample_dataset(dataset or load(), settings)
     experiment = Experiment(lm, corpus, entries, settings, cache, targets)
     identity = key_of(experiment.identity)
@@ -92,7 +95,7 @@ def reproduce(
         before = set(cache.spent)
         result = PARTS[name].run(experiment, out / "results")
         spent = [cost for key, cost in cache.spent.items() if key not in before]
-        finished = _Finished(identity, environment(lm), tuple(spent), result)
+        finished = _Finished(identity, environment(lm), code_of(used_modules()), tuple(spent), result)
         # With the keys in the order of the tables, which write_json would sort.
         text = json.dumps(to_json(finished), indent=1, ensure_ascii=False)
         write_lines(out / "results" / f"{name}.json", [text])
@@ -106,7 +109,7 @@ def reproduce(
     costs = {cost.stage: cost for cost in (*earlier, *cache.spent.values())}
     results = {name: parse(PARTS[name], finished.result, files[name], remedy) for name, finished in found.items()}
     facts = {**experiment.facts(), "environment": next(iter(found.values())).environment}
-    about = {**experiment.identity, "facts": dict(facts), **code_of(used_modules())}
+    about = {**experiment.identity, "facts": dict(facts), **_code_behind([one.code for one in found.values()])}
     facts["command"] = command or f"python -m experiments.paper {' '.join(chosen) or ALL} --corpus CORPUS --out OUT"
     done = Reproduction(out, settings, results, tuple(costs.values()), facts)
     write_report(done)
@@ -123,6 +126,14 @@ def _cache_of_this_code(folder: Path) -> Path:
         folder.mkdir(parents=True)
         write_json(about, code_of(used_modules()))
     return folder
+
+
+def _code_behind(parts: Sequence[dict[str, str]]) -> dict[str, str]:
+    """The code of all parts, or of one that is of other code than this."""
+    for code in parts:
+        if code["code"] != code_digest(code["modules"].split()):
+            return code
+    return code_of(sorted({module for code in parts for module in code["modules"].split()}))
 
 
 def _make_ahead(experiment: Experiment, parts: Sequence[type[Part]], in_processes: ProcessMap) -> None:
