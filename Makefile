@@ -52,9 +52,11 @@ docs: $(SETUP)
 bench: $(SETUP)
 	for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
-# The results that the documents quote, at one version of the code; experiments/parts.toml says what DATA holds.
+# The results that the documents quote, at one version of the code, JOBS of them side by side; experiments/parts.toml
+# says what DATA holds.
+JOBS ?= 1
 results: $(SETUP)
-	$(BIN)/python -m experiments --data $(DATA) $(PARTS)
+	$(BIN)/python -m experiments --data $(DATA) --jobs $(JOBS) $(PARTS)
 
 # The paper's experiments, with a report in OUT. CORPUS is a corpus; if it does not exist, it is built from the text
 # in DATA. QUICK=1 runs a small sample, MODEL another model, PARTS only these parts.

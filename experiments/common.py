@@ -1,19 +1,17 @@
 """What the experiments share: intervals, and results with the version, the model and the machine they are of."""
 
-import ast
-import hashlib
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from rarewords import LanguageModel, __version__
+from experiments.code import code_of, modules_behind
+from rarewords import LanguageModel
 from rarewords._internal.files import write_json
 from rarewords._internal.tables import markdown_table
 from rarewords.models import shown_name
@@ -24,46 +22,30 @@ INVENTED = _ROOT / "tests" / "data" / "invented"
 _RESAMPLES = 2000
 
 
-@cache
-def code_digest() -> str:
-    """A digest of the package's source without comments and docstrings, which no result depends on."""
-    found = hashlib.sha256()
-    for path in sorted((_ROOT / "src" / "rarewords").rglob("*.py")):
-        found.update("\n".join(statements(path.read_text("utf-8"))).encode() + b"\0")
-    return found.hexdigest()[:16]
-
-
-def statements(source: str) -> list[str]:
-    """The lines of a source file that do something."""
-    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    described: set[int] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, documented) and ast.get_docstring(node) is not None:
-            described |= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
-    lines = enumerate(source.splitlines(), 1)
-    return [line for number, line in lines if number not in described and line.strip() and line.strip()[0] != "#"]
-
-
 class Results:
     """The rows of an experiment, written to one JSON file and printed as one table at the end.
 
     :param out: the file; None writes nothing.
     :param experiment: its name, such as ``transfer invented``.
     :param model: the model that was measured, or its name; None for results of several.
+    :param made_from: results files that the rows are made from; their code counts, too.
     :param settings: what else the rows depend on.
     """
 
     def __init__(
-        self, out: Path | None, experiment: str, model: LanguageModel | str | Path | None, **settings: Any
+        self,
+        out: Path | None,
+        experiment: str,
+        model: LanguageModel | str | Path | None,
+        made_from: Sequence[Path] = (),
+        **settings: Any,
     ) -> None:
-        self.out, self.rows = out, list[dict[str, Any]]()
+        self.out, self.rows, self._made_from = out, list[dict[str, Any]](), made_from
         loaded = isinstance(model, LanguageModel)
         cuda = torch.cuda.is_available()
         self.model = None if model is None else shown_name(model.name if loaded else model)
         self._about = {
             "experiment": experiment,
-            "version": __version__,
-            "code": code_digest(),
             "model": self.model,
             "fingerprint": model.fingerprint if loaded else None,
             "device": torch.cuda.get_device_name() if cuda else f"{_cores()} cores, {platform.machine()}",
@@ -78,7 +60,8 @@ class Results:
     def show(self, *columns: str, where: Mapping[str, Sequence[str]] | None = None) -> None:
         """Write the file, and print the table: all columns or some, of all rows or those with certain values."""
         if self.out is not None:
-            write_json(self.out, {**self._about, "rows": self.rows})
+            code = code_of(modules_behind(self._made_from))
+            write_json(self.out, {**self._about, **code, "rows": self.rows})
         rows = [row for row in self.rows if all(row[name] in own for name, own in (where or {}).items())]
         names = list(columns or dict.fromkeys(name for row in rows for name in row))
         cells = [[_shown(row.get(name)) for name in names] for row in rows]

@@ -30,10 +30,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from experiments.common import Results, code_digest, with_interval
+from experiments.code import code_of, used_modules
+from experiments.common import Results, with_interval
 from rarewords import Corpus, LanguageModel, TeachSettings, WordEmbeddings, wnlampro
 from rarewords._internal.cache import Cache
-from rarewords.models import DEFAULT_MODEL
+from rarewords._internal.files import write_lines
+from rarewords.models import DEFAULT_MODEL, shown_name
 from rarewords.teaching.candidates import check_for, learn_and_check
 from rarewords.teaching.check import SURELY_WORSE
 from rarewords.teaching.holdout import hold_out
@@ -61,7 +63,7 @@ app = typer.Typer(add_completion=False, help=__doc__)
 @app.command()
 def collect(
     corpus: Annotated[Path, typer.Option(help="A corpus made by `rarewords corpus build`.")],
-    out: Annotated[Path, typer.Option(help="The file to add lines to; words that it has of this code are skipped.")],
+    out: Annotated[Path, typer.Option(help="The file of lines.")],
     model: str = DEFAULT_MODEL,
     subset: Annotated[str, typer.Option(help="dev or test.")] = "dev",
     words: int = 600,
@@ -71,16 +73,12 @@ def collect(
     lm, opened = LanguageModel.from_pretrained(model), Corpus.open(corpus)
     count = dict(zip(*opened.counts(3), strict=True))
     entries = keywords(lm, count, subset)
-    code = code_digest()
-    kept = [line for line in (read(out) if out.exists() else []) if line["code"] == code]
-    out.write_text("".join(json.dumps(line) + "\n" for line in kept), "utf-8")
-    done = {line["word"] for line in kept}
-    left = [word for word in in_turn(entries)[:words] if word not in done]
+    chosen, lines = in_turn(entries)[:words], list[Line]()
     learner, _ = learner_for(lm, lm, None, opened)
     check = check_for(lm, lm, placement, found=True)
-    for start in range(0, len(left), _AT_ONCE):
+    for start in range(0, len(chosen), _AT_ONCE):
         holdouts, missing = [], []
-        for word in left[start : start + _AT_ONCE]:
+        for word in chosen[start : start + _AT_ONCE]:
             contexts = CONTEXTS[zlib.crc32(word.encode()) // 7 % len(CONTEXTS)]
             holdouts += hold_out(opened, {word: int(count[word])}, TeachSettings(contexts=contexts))
             missing.append(MissingWord(word, int(count[word]), (), 1.0))
@@ -91,16 +89,18 @@ def collect(
             reports, embeddings = learn_and_check(learner, check, holdouts, cache)
         drops = {one.word: one.mismatch_drop for one in found}
         checked = [one for one in reports if one.check is not None and drops[one.word] is not None]
-        with out.open("a", encoding="utf-8") as stream:
-            for line in labelled(lm, checked, embeddings, entries, placement):
-                stream.write(json.dumps(line | {"drop": drops[line["word"]], "code": code}) + "\n")
-        typer.echo(f"{start + len(holdouts)} of {len(left)} words")
+        lines += [
+            line | {"drop": drops[line["word"]]} for line in labelled(lm, checked, embeddings, entries, placement)
+        ]
+        typer.echo(f"{start + len(holdouts)} of {len(chosen)} words")
+    about = {"model": shown_name(lm.name), "subset": subset, **code_of(used_modules())}
+    write_lines(out, (f"{json.dumps(line)}\n" for line in (about, *lines)))
 
 
 @app.command()
 def choose(files: list[Path], out: Path = RESULTS / "choose.json") -> None:
     """What each least drop gains and loses, alone and with the rule of the gain."""
-    results = Results(out, "check choose", None, files=files)
+    results = Results(out, "check choose", None, files, files=files)
     for path in files:
         lines = read(path)
         for least in DROPS:
@@ -115,7 +115,7 @@ def choose(files: list[Path], out: Path = RESULTS / "choose.json") -> None:
 @app.command()
 def measure(files: list[Path], out: Path = RESULTS / "measure.json") -> None:
     """What the mismatch drop and the gain know, and what the rules of ``teach`` gain and lose."""
-    results = Results(out, "check measure", None, files=files, least_drop=LEAST_DROP, surely_worse=SURELY_WORSE)
+    results = Results(out, "check measure", None, files, files=files, least_drop=LEAST_DROP, surely_worse=SURELY_WORSE)
     for path in files:
         lines = read(path)
         before, after = scores(lines)
@@ -131,7 +131,7 @@ def measure(files: list[Path], out: Path = RESULTS / "measure.json") -> None:
 @app.command()
 def cells(files: list[Path], out: Path = RESULTS / "cells.json") -> None:
     """The change of the mean reciprocal rank by relation and frequency, if the rules of ``teach`` decide."""
-    results = Results(out, "check cells", None, files=files)
+    results = Results(out, "check cells", None, files, files=files)
     for path in files:
         lines = read(path)
         allowed = taught(lines)
@@ -204,8 +204,8 @@ def labelled(
 
 
 def read(path: Path) -> list[Line]:
-    """The lines of a file of ``collect``."""
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    """The lines of a file of ``collect``, without the first, which says what code they are of."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()[1:]]
 
 
 def drops(lines: list[Line]) -> np.ndarray:

@@ -7,8 +7,8 @@ an embedding, and the contexts are weighted as in attentive mimicking. Three sta
     form      n-gram embeddings learn alone
     fused     the form embedding and a colon stand before each context; linear layer and attention learn on
 
-The language model does not change, so its states are computed once for each stage. What the form embeddings say
-of a word without contexts is its embedding.
+The language model does not change, so its states are computed once for all seeds in the first stage, and once for each
+in the last. What the form embeddings say of a word without contexts is its embedding.
 """
 
 import time
@@ -90,8 +90,33 @@ def make_contexts(study: Study) -> None:
         study.keep(f"bertram-{name}", masked)
 
 
+def make_states(study: Study) -> None:
+    """The states at the masks without a form, which all seeds begin with."""
+    for name in ("learned", "keywords"):
+        states = read(study.lm, study.kept(f"bertram-{name}"))
+        study.keep(f"bertram-{name}-states", (states.states.cpu().numpy(), states.starts))
+
+
+def _kept_states(study: Study, name: str) -> States:
+    states, starts = study.kept(f"bertram-{name}-states")
+    return States(torch.from_numpy(states).to(study.lm.device), starts)
+
+
+def train_form(study: Study, seed: int) -> None:
+    """The n-gram embeddings, which learn alone: what they say of all words."""
+    words = [word for name in ("learned", "keywords") for word in study.kept(f"bertram-{name}").words]
+    settings = FORM.settings(_epochs(study)["form"], seed)
+    with tf32():
+        form = AttentiveMimicking.fit(
+            study.lm, study.training_corpus, study.targets(), settings, prepared=study.contexts
+        )
+    forms = form.learn_words(words, study.corpus, prepared=study.contexts).embeddings
+    forms.settings["loss"] = form.history[-1].loss
+    forms.save(study.work / f"bertram-form-{seed}.safetensors")
+
+
 def train(study: Study, seed: int) -> None:
-    """All stages; writes the ranks of WNLaMPro with the embeddings of each."""
+    """The other stages; writes the ranks of WNLaMPro with the embeddings of each."""
     lm, targets, settings = study.lm, study.targets(), FORM.settings(1, seed)
     learned, keywords = study.kept("bertram-learned"), study.kept("bertram-keywords")
     counts = dict(zip(*study.training_corpus.counts(), strict=True))
@@ -99,7 +124,7 @@ def train(study: Study, seed: int) -> None:
     words = [learned.words[row] for row in chosen]
     true = torch.from_numpy(np.array([study.target(word, targets) for word in words])).to(lm.device)
     copies = copies_of(np.array([counts[word] for word in words]), settings)
-    epochs = EPOCHS if study.size.words is None else dict.fromkeys(EPOCHS, 1)
+    epochs = _epochs(study)
 
     def fit(states: States, stage: str) -> float:
         return _fit(
@@ -108,14 +133,10 @@ def train(study: Study, seed: int) -> None:
 
     torch.manual_seed(seed)
     model = Reading(lm.hidden, lm.dim).to(lm.device)
-    losses = {"context": fit(read(lm, learned), "context")}
-    stages = {"context": _embeddings(model, read(lm, keywords), keywords.words)}
-    with tf32():
-        form = AttentiveMimicking.fit(
-            lm, study.training_corpus, targets, FORM.settings(epochs["form"], seed), prepared=study.contexts
-        )
-    forms = form.learn_words([*learned.words, *keywords.words], study.contexts).embeddings
-    losses["form"] = form.history[-1].loss
+    losses = {"context": fit(_kept_states(study, "learned"), "context")}
+    stages = {"context": _embeddings(model, _kept_states(study, "keywords"), keywords.words)}
+    forms = study.targets(f"bertram-form-{seed}")
+    losses["form"] = forms.settings["loss"]
     stages["form"] = forms.subset(word for word in keywords.words if word in forms)
     losses["fused"] = fit(read(lm, learned, forms), "fused")
     clock = time.perf_counter()
@@ -129,6 +150,10 @@ def train(study: Study, seed: int) -> None:
             rows.append({"stage": name, "placement": placement, "dev": study.ranks("dev", found, placement)})
     rows[-1]["seconds"] = seconds
     study.write(f"bertram-{seed}", {"name": "bertram", "seed": seed, "losses": losses, "rows": rows})
+
+
+def _epochs(study: Study) -> dict[str, int]:
+    return EPOCHS if study.size.words is None else dict.fromkeys(EPOCHS, 1)
 
 
 @torch.no_grad()

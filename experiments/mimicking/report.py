@@ -1,7 +1,8 @@
-"""``python -m experiments.mimicking.report OUT``: tables of what the processes in OUT have finished.
+"""``python -m experiments.mimicking.report PART OUT``: tables of what the processes in OUT have finished.
 
-Writes ``results/MODEL.json`` with every number and ``results/MODEL.md`` with the tables. A result of several seeds is
-the mean of their reciprocal ranks, entry by entry; better and worse count the entries where it differs from another.
+Writes ``results/PART-MODEL.json`` with every number and ``results/PART-MODEL.md`` with the tables. A result of several
+seeds is the mean of their reciprocal ranks, entry by entry; better and worse count the entries where it differs from
+another.
 """
 
 from collections import defaultdict
@@ -14,6 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from experiments.code import code_of, modules_behind
 from experiments.common import Results
 from rarewords import wnlampro
 from rarewords._internal.files import read_json, write_json, write_lines
@@ -26,6 +28,7 @@ from rarewords.wnlampro.tables import figure, relation_title, signed
 RESULTS = Path(__file__).parent / "results"
 NOUNS = "without misspellings"
 MACRO = "macro average"
+PLACEMENTS = ("replace", "append")
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class Entries:
 
 
 def main(
+    part: Annotated[str, typer.Argument(help="table or factorial.")],
     out: Annotated[Path, typer.Argument(help="The folder that experiments.mimicking wrote.")],
     model: str = DEFAULT_MODEL,
     to: Annotated[Path, typer.Option(help="The folder for the tables.")] = RESULTS,
@@ -84,11 +88,13 @@ def main(
         _add_test(results, test, out)
         _add_sampled(results, test, out)
     for path in sorted(out.glob("sample-*.json")):
-        results.add(part="approximation", **read_json(path))
+        found = {key: value for key, value in read_json(path).items() if key not in ("version", "code", "modules")}
+        results.add(part="approximation", **found)
     seconds = {path.stem: float(path.read_text("utf-8")) for path in sorted((out / "jobs").glob("*.done"))}
-    about = {"experiment": "mimicking", **read_json(out / "about.json"), "seconds": seconds}
-    write_json(to / f"{results.model}.json", {**about, "rows": results.rows})
-    write_lines(to / f"{results.model}.md", ["\n".join(_tables(results.rows))])
+    code = code_of(modules_behind(sorted(out.glob("*.json"))))
+    about = {"experiment": f"mimicking {part}", **read_json(out / "about.json"), **code, "seconds": seconds}
+    write_json(to / f"{part}-{results.model}.json", {**about, "rows": results.rows})
+    write_lines(to / f"{part}-{results.model}.md", ["\n".join(_tables(results.rows))])
 
 
 def _add_dev(results: Results, dev: Entries, out: Path) -> None:
@@ -100,7 +106,7 @@ def _add_dev(results: Results, dev: Entries, out: Path) -> None:
         for row in one.get("rows", ()):
             kind = row.get("stage") or f"{row['epochs']} epochs"
             more = row.get("placement") if "stage" in row else row["length"] and f"length {row['length']:g}"
-            about = {key: one.get(key) for key in ("preset", "contexts", "ota", "changes", "ngrams", "losses", "is")}
+            about = {key: one.get(key) for key in ("preset", "contexts", "ota", "changes", "ngrams", "losses")}
             found[one["name"], f"{kind}, {more}" if more else kind].append({**about, **row, "seed": one["seed"]})
     paper = {(kind, row["seed"]): row for (name, kind), rows in found.items() if name == "paper" for row in rows}
     for (name, kind), rows in found.items():
@@ -109,7 +115,7 @@ def _add_dev(results: Results, dev: Entries, out: Path) -> None:
         same = [paper[kind, row["seed"]] for row in rows if (kind, row["seed"]) in paper]
         numbers = [key for key in rows[0] if "," in key or key in ("context_share", "loss", "seconds")]
         means = {key: float(np.mean([row[key] for row in rows])) for key in numbers}
-        about = {key: rows[0][key] for key in ("preset", "contexts", "ota", "changes", "ngrams", "losses", "is")}
+        about = {key: rows[0][key] for key in ("preset", "contexts", "ota", "changes", "ngrams", "losses")}
         results.add(
             part="dev",
             setting=name,
@@ -164,9 +170,9 @@ def _test_runs(out: Path) -> dict[tuple[str, str], list[np.ndarray]]:
     found: dict[tuple[str, str], list[np.ndarray]] = defaultdict(list)
     for path in sorted(out.glob("test-*-[0-9].json")):
         one = read_json(path)
-        name = one.pop("name").rpartition("-")[0]
-        for placement, ranks in one.items():
-            found[name, placement].append(_reciprocal(ranks))
+        name = one["name"].rpartition("-")[0]
+        for placement in (place for place in PLACEMENTS if place in one):
+            found[name, placement].append(_reciprocal(one[placement]))
     return found
 
 

@@ -9,19 +9,21 @@ by which words are chosen and weighed.
 
 from collections.abc import Iterable
 from pathlib import Path
+from shutil import rmtree
 from typing import Annotated
 
 import numpy as np
 import typer
 
+from experiments.code import code_of, used_modules
 from rarewords import Corpus, LanguageModel, wnlampro
-from rarewords._internal.files import whole_folder
+from rarewords._internal.files import whole_folder, write_json
 from rarewords._internal.progress import progress
 from rarewords.corpus import characters as ch
 from rarewords.corpus.corpus import SENTENCES_PER_BATCH
 from rarewords.corpus.settings import CorpusSettings
 from rarewords.corpus.text import split, word_hashes
-from rarewords.models import DEFAULT_MODEL
+from rarewords.models import DEFAULT_MODEL, shown_name
 
 UNKNOWN = "zzzz"  # stands for every word that nothing is read from
 _FREQUENT = 100
@@ -70,6 +72,8 @@ def main(
     seed: int = 0,
 ) -> None:
     """Write ``text.txt`` and ``counts.tsv``."""
+    if (out / "about.json").is_file():
+        rmtree(out)  # an earlier sample
     lm, opened = LanguageModel.from_pretrained(model, device="cpu"), Corpus.open(corpus)
     words, counts = opened.counts(min_count)
     parts = np.array([len(ids) for ids in lm.tokens.subwords_of(words)])
@@ -88,6 +92,7 @@ def main(
     rows = np.unique(np.concatenate([opened.references(groups[kind], limits[kind])[1] for kind in limits]))
     known = np.unique(word_hashes([*wanted, *lm.tokens.one_subword]))
     with whole_folder(out) as folder:
+        write_json(folder / "about.json", {"model": shown_name(lm.name), **code_of(used_modules())})
         lines = map("{}\t{}\t{}".format, words, counts.tolist(), in_text.tolist())
         (folder / "counts.tsv").write_text("\n".join(lines) + "\n", "utf-8")
         with (

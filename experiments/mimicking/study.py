@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.code import code_of, used_modules
 from experiments.mimicking.sample import SampledCorpus
 from experiments.paper.experiment import tf32
 from rarewords import AttentiveMimicking, LanguageModel, WordEmbeddings, one_token_approximation, wnlampro
@@ -249,6 +250,8 @@ class Study:
         for name, group in (("seen", self.shown), ("kept apart", self.kept_apart)):
             for kind, words in group.items():
                 words = [word for word in words if word in embeddings]
+                if not words:
+                    continue
                 a, b = (embeddings.subset(words).matrix, np.array([self.target(word, several) for word in words]))
                 norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
                 found[f"{name}, {kind}"] = float(((a * b).sum(1) / np.maximum(norms, 1e-12)).mean())
@@ -273,9 +276,9 @@ class Study:
         ranks: list[int] = wnlampro.evaluate(self.lm, dataset, settings, embeddings=embeddings).rank.tolist()
         return ranks
 
-    def write(self, name: str, value: Any) -> None:
+    def write(self, name: str, value: dict[str, Any]) -> None:
         """A result of the study."""
-        write_json(self.out / f"{name}.json", value)
+        write_json(self.out / f"{name}.json", {**value, **code_of(used_modules())})
 
 
 def first_contexts(prepared: PreparedContexts, limit: int) -> PreparedContexts:

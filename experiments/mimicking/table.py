@@ -4,7 +4,6 @@ It has the rows that there are results files of. Rows of the same model and the 
 paper's setting in our text, BERTRAM-ADD our own training of it; ``append`` is BERTRAM's slash variant in all of them.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,16 +25,8 @@ WAYS = {
     "token distillation": "token distillation",
     "ota": "OTA",
     "learner": "our learner",
-    "learner, fused": "our learner, fused",  # in 0.1 only
 }
 ASKED = {"test": "test", "sampled": "test, sampled keywords"}
-LABELS = {  # of version 0.1, which names settings
-    "pieces": ("subwords", ""),
-    "both, A, spelling .5, alone .5": ("our learner", "replace"),
-    "both, A, spelling .5, pieces .3, alone .5, scale 1.3": ("our learner", "replace"),
-    "slash both, A, spelling .5, scale .85": ("our learner", "append"),
-    "both, A, spelling .5, alone .5, condensed": ("our learner, fused", "replace"),
-}
 _CELLS = [
     (group, band)
     for group in ("all", *RELATIONS)
@@ -60,7 +51,7 @@ class Row:
 
 def rows() -> Iterator[Row]:
     """What the results files say."""
-    for path in sorted(RESULTS.glob("*.json")):
+    for path in sorted(RESULTS.glob("table-*.json")):
         found = read_json(path)
         cost = {row["setting"]: row["seconds"] for row in found["rows"] if row.get("seconds")}
         for row in found["rows"]:
@@ -71,21 +62,6 @@ def rows() -> Iterator[Row]:
                 about = WAYS[row["setting"]], row.get("placement", ""), mrr, cost.get(row["setting"])
                 entries = f"{many:,} of {ASKED[row['part']]}" if many else ASKED[row["part"]]
                 yield Row(found["model"], entries, *about, found["version"], _named(path))
-    for path in sorted(EXPERIMENTS.glob("paper/results/*/results/methods.json")):
-        found = read_json(path)["result"]["comparison"]
-        for label, (way, placement) in {"pieces": LABELS["pieces"], "OTA": ("OTA", "replace")}.items():
-            at = found["labels"].index(label)
-            mrr = {(one["relation"], one["band"]): one["cells"][at]["mrr"]["mean"] for one in found["cells"]}
-            yield Row(path.parts[-3], "dev and test", way, placement, mrr, None, "0.1", _named(path))
-    for path in sorted(EXPERIMENTS.glob("beyond/results/0.1/*.jsonl")):
-        lines = map(json.loads, path.read_text("utf-8").splitlines())
-        probes = [one for one in lines if one["measure"] == "probe" and one["set"] == "all"]
-        for label, (way, placement) in LABELS.items():
-            seeds = [one for one in probes if one["label"] == label and label != "pieces"]
-            if seeds:
-                cells = seeds[0]["cells"]
-                mrr = {tuple(cell.split()): float(np.mean([one["cells"][cell][0] for one in seeds])) for cell in cells}
-                yield Row(seeds[0]["model"], "dev and test", way, placement, mrr, None, "0.1", _named(path))
 
 
 def table() -> str:

@@ -1,10 +1,11 @@
 """What the experiments share: the model, the corpus, the entries, and the stages that several parts need."""
 
 import math
-from collections.abc import Iterator, Sequence
+import pickle
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from rarewords.wnlampro.probing import EvalSettings, evaluate
 from rarewords.wnlampro.result import ProbeResult
 
 HEAT_MAP_DEPTH = 512
+_APPROXIMATED_AT_ONCE = 3000  # words
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,34 +98,59 @@ class Experiment:
         several, most = self._several_subwords(self.frequent), self.settings.targets
         return several if most is None else sample(several, most, self.settings.seed)
 
+    def make(self, name: str) -> None:
+        """Make one of the stages that are properties, for other processes."""
+        getattr(self, name)
+
     @cached_property
     def contexts(self) -> PreparedContexts:
-        """The contexts of training words and shown words, read from the corpus once per run."""
+        """The contexts of training words and shown words, read from the corpus once."""
         words = list(dict.fromkeys([*self.frequent, *self.shown_words]))
-        with self.cache.stage("Reading contexts from the corpus"):
-            return PreparedContexts(self.corpus, words, self.settings.contexts)
+
+        def make(folder: Path, _: Path) -> None:
+            prepared = PreparedContexts(self.corpus, words, self.settings.contexts)
+            (folder / "contexts.pickle").write_bytes(pickle.dumps(prepared, protocol=5))
+
+        recipe = {"corpus": self.corpus.key, "words": key_of(words), "contexts": self.settings.contexts}
+        folder = self.cache.folder("Reading contexts from the corpus", recipe, make)
+        prepared: PreparedContexts = pickle.loads((folder / "contexts.pickle").read_bytes())
+        return prepared
 
     @cached_property
     def approximations(self) -> WordEmbeddings:
         """One-token approximations of all shown words and training words of several subwords."""
-        words = list(dict.fromkeys([*self._several_subwords(self.shown_words), *self.training_targets]))
-        ready = self.targets
-        missing = [word for word in words if ready is None or word not in ready]
-        if ready is not None and not missing:
-            return ready.subset(words)
+        every = [self._approximated(number) for number in range(len(self._to_approximate))]
+        if self.targets is not None:
+            words = {*self._several_subwords(self.shown_words), *self.training_targets}
+            every = [self.targets.subset(word for word in self.targets.words if word in words), *every]
+        return reduce(WordEmbeddings.merge, every)
+
+    def approximating(self) -> list[Callable[[], object]]:
+        """The stages of the approximations, which several processes can make."""
+        return [partial(self._approximated, number) for number in range(len(self._to_approximate))]
+
+    @cached_property
+    def _to_approximate(self) -> list[list[str]]:
+        """The words that are not among the targets, in as many parts as one stage each can make in minutes."""
+        words = dict.fromkeys([*self._several_subwords(self.shown_words), *self.training_targets])
+        missing = [word for word in words if self.targets is None or word not in self.targets]
+        return [
+            missing[first : first + _APPROXIMATED_AT_ONCE] for first in range(0, len(missing), _APPROXIMATED_AT_ONCE)
+        ]
+
+    def _approximated(self, number: int) -> WordEmbeddings:
+        """One part of the approximations."""
+        words, parts = self._to_approximate[number], len(self._to_approximate)
         settings = OtaSettings.preset("fast", seed=self.settings.seed, steps=self.settings.ota_steps)
-        recipe = {**self._model, "settings": asdict(settings), "words": key_of(missing)}
+        recipe = {**self._model, "settings": asdict(settings), "words": key_of(words)}
 
         def make(folder: Path, work: Path) -> None:
             with tf32():
-                embeddings = one_token_approximation(self.lm, missing, settings, cache=Cache(work)).embeddings
+                embeddings = one_token_approximation(self.lm, words, settings, cache=Cache(work)).embeddings
             embeddings.save(folder / "embeddings.safetensors")
 
-        folder = self.cache.folder("One-token approximation", recipe, make)
-        approximated = WordEmbeddings.load(folder / "embeddings.safetensors")
-        return (
-            approximated if ready is None else ready.subset(word for word in words if word in ready).merge(approximated)
-        )
+        title = f"One-token approximation{f', {number + 1} of {parts}' if parts > 1 else ''}"
+        return WordEmbeddings.load(self.cache.folder(title, recipe, make) / "embeddings.safetensors")
 
     @cached_property
     def subwords(self) -> ProbeResult:

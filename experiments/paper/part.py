@@ -4,12 +4,13 @@ import math
 import tomllib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from enum import IntEnum
 from importlib.resources import files
 from pathlib import Path
 from statistics import stdev
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -92,20 +93,34 @@ def count_verdicts(claims: Sequence[Claim]) -> str:
     return ", ".join(f"{numbers[verdict]} {verdict}" for verdict in VERDICTS if numbers[verdict])
 
 
-class Part(ABC):
-    """An experiment of the paper; its fields are the result.
+class Wait(IntEnum):
+    """What a stage has to wait for; what others wait for comes first."""
 
-    :cvar trains: the configurations of attentive mimicking that it measures.
-    """
+    NOTHING, APPROXIMATIONS, TRAININGS = range(3)
+
+
+class Stage(NamedTuple):
+    """A stage, as a function without arguments that makes or finds it."""
+
+    wait: Wait
+    make: Callable[[], object]
+
+
+class Part(ABC):
+    """An experiment of the paper; its fields are the result."""
 
     name: ClassVar[str]
     title: ClassVar[str]
-    trains: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     @abstractmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
         """Run the experiment; raw results go into the folder."""
+
+    @classmethod
+    @abstractmethod
+    def stages(cls, experiment: Experiment) -> Sequence[Stage]:
+        """The stages of :meth:`run` that several processes can make side by side."""
 
     @abstractmethod
     def markdown(self, figures: Path) -> Sequence[str]:

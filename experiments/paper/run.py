@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from experiments.code import code_digest, code_of, made_by_this_code, used_modules
 from experiments.paper.experiment import Experiment
-from experiments.paper.part import Part, to_json
+from experiments.paper.part import Part, Wait, to_json
 from experiments.paper.parts.ablation import AblationPart
 from experiments.paper.parts.examples import ExamplesPart
 from experiments.paper.parts.heatmap import HeatMapPart
@@ -19,7 +21,7 @@ from experiments.paper.parts.main import MainPart
 from experiments.paper.parts.methods import MethodsPart
 from experiments.paper.parts.ota import OtaPart
 from experiments.paper.report import Reproduction, environment, write_report
-from experiments.paper.settings import CONFIGURATIONS, ReproduceSettings, sample_dataset
+from experiments.paper.settings import ReproduceSettings, sample_dataset
 from experiments.paper.stages import Cost, Stages
 from rarewords._internal.cache import key_of
 from rarewords._internal.engine import ProcessMap, processes
@@ -43,12 +45,14 @@ class _Finished:
     """The file of a finished part.
 
     :param identity: a digest of what the result depends on.
+    :param code: the modules behind it, as :func:`code_of` says it.
     :param costs: of the stages that were made for it.
     :param result: the fields of the part.
     """
 
     identity: str
     environment: str
+    code: dict[str, str]
     costs: tuple[Cost, ...]
     result: Any
 
@@ -78,19 +82,20 @@ def reproduce(
     """
     out, chosen, began = Path(out), check_parts(parts), time.time()
     require_folder(out, empty=False)
-    settings, cache = settings or ReproduceSettings(), Stages(out / "cache")
+    settings = settings or ReproduceSettings()
+    cache = Stages(_cache_of_this_code(out / "cache") if chosen else out / "cache")
     entries = sample_dataset(dataset or load(), settings)
     experiment = Experiment(lm, corpus, entries, settings, cache, targets)
     identity = key_of(experiment.identity)
     if workers > 1:
         with processes(workers) as in_processes:
-            _make_ahead(experiment, [PARTS[name] for name in chosen], out / "results", in_processes)
+            _make_ahead(experiment, [PARTS[name] for name in chosen], in_processes)
     for number, name in enumerate(chosen, 1):
         message(f"Part {number} of {len(chosen)}: {PARTS[name].title}")
         before = set(cache.spent)
         result = PARTS[name].run(experiment, out / "results")
         spent = [cost for key, cost in cache.spent.items() if key not in before]
-        finished = _Finished(identity, environment(lm), tuple(spent), result)
+        finished = _Finished(identity, environment(lm), code_of(used_modules()), tuple(spent), result)
         # With the keys in the order of the tables, which write_json would sort.
         text = json.dumps(to_json(finished), indent=1, ensure_ascii=False)
         write_lines(out / "results" / f"{name}.json", [text])
@@ -104,23 +109,43 @@ def reproduce(
     costs = {cost.stage: cost for cost in (*earlier, *cache.spent.values())}
     results = {name: parse(PARTS[name], finished.result, files[name], remedy) for name, finished in found.items()}
     facts = {**experiment.facts(), "environment": next(iter(found.values())).environment}
-    write_json(out / "settings.json", {**experiment.identity, "facts": facts})
+    about = {**experiment.identity, "facts": dict(facts), **_code_behind([one.code for one in found.values()])}
     facts["command"] = command or f"python -m experiments.paper {' '.join(chosen) or ALL} --corpus CORPUS --out OUT"
     done = Reproduction(out, settings, results, tuple(costs.values()), facts)
     write_report(done)
+    write_json(out / "settings.json", about)
     _remove_left(out, began)
     return done
 
 
-def _make_ahead(experiment: Experiment, parts: Sequence[type[Part]], results: Path, in_processes: ProcessMap) -> None:
-    """Make the stages of these parts side by side: each training, and parts without one."""
-    seeds = experiment.settings.training_seeds
-    chores: list[Callable[[], object]] = []
-    chores += [partial(part.run, experiment, results) for part in parts if not part.trains]
-    # First those that need no approximations, which another process is making meanwhile.
-    for name in sorted(CONFIGURATIONS, key=lambda name: CONFIGURATIONS[name].ota):
-        if any(name in part.trains for part in parts):
-            chores += [partial(experiment.training, name, seed) for seed in seeds]
+def _cache_of_this_code(folder: Path) -> Path:
+    """A folder for stages, without those of other code."""
+    about = folder / "code.json"
+    if not made_by_this_code(about):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        write_json(about, code_of(used_modules()))
+    return folder
+
+
+def _code_behind(parts: Sequence[dict[str, str]]) -> dict[str, str]:
+    """The code of all parts, or of one that is of other code than this."""
+    for code in parts:
+        if code["code"] != code_digest(code["modules"].split()):
+            return code
+    return code_of(sorted({module for code in parts for module in code["modules"].split()}))
+
+
+def _make_ahead(experiment: Experiment, parts: Sequence[type[Part]], in_processes: ProcessMap) -> None:
+    """Make the stages of these parts side by side, first those that others wait for."""
+    stages = sorted(
+        (stage for part in parts for stage in part.stages(experiment)),
+        key=attrgetter("wait"),  # those that wait for the same stay in their order
+    )
+    chores = [stage.make for stage in stages]
+    chores[:0] = [partial(experiment.make, "subwords")]
+    if any(stage.wait is not Wait.NOTHING for stage in stages):
+        chores[:0] = [*experiment.approximating(), partial(experiment.make, "contexts")]
     with progress("Making stages side by side", total=len(chores), unit="stages") as bar:
         for _ in in_processes(_make, chores):
             bar.advance()

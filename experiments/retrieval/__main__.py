@@ -3,7 +3,7 @@
     python -m experiments.retrieval run --collection scifact --part dev --model ENCODER --data DATA
     python -m experiments.retrieval table [--part test]
 
-``run`` writes results/COLLECTION-PART-ENCODER.json, and does nothing if the file is there.
+``run`` writes results/COLLECTION-PART-ENCODER.json.
 """
 
 import json
@@ -58,9 +58,7 @@ def run(
     work: WorkOption = _WORK,
 ) -> None:
     """Every way to search one collection with one encoder."""
-    study, results, out = _begin("", model, data, collection, part, work)
-    if out.exists():
-        return
+    study, results = _begin("", model, data, collection, part, work)
     plain = study.plain
     study.report(results, plain)
     study.report(results, study.defined(), plain)
@@ -70,7 +68,7 @@ def run(
         study.report(results, appended, plain, replaced)
     if tune:
         study.report(results, study.tuned(), plain)
-    _finish(results, out)
+    results.show()
 
 
 @app.command()
@@ -82,32 +80,20 @@ def variants(
     work: WorkOption = _WORK,
 ) -> None:
     """What decides between the placements: the weight of the token, its subwords, or the separator?"""
-    study, results, out = _begin("variants-", model, data, collection, part, work)
-    if out.exists():
-        return
+    study, results = _begin("variants-", model, data, collection, part, work)
     for source in ("text", "glossary"):
         for placement, times, separator in _VARIANTS:
             study.report(results, study.variant(source, placement, times, separator), study.plain)
-    _finish(results, out)
+    results.show()
 
 
-def _begin(what: str, model: Path, data: Path, collection: str, part: str, work: Path) -> "tuple[Study, Results, Path]":
+def _begin(what: str, model: Path, data: Path, collection: str, part: str, work: Path) -> "tuple[Study, Results]":
     out = RESULTS / f"{what}{collection}-{part}-{model.name}.json"
-    if out.exists():
-        typer.echo(f"{out.name} is there")
     renamed = read(collection, cast(Part, part), data, _NAMES)
     study = Study(renamed, model, work / f"{collection}-{part}-{model.name}")
     about = {"collection": collection, "part": part, "names": len(renamed.names), "tokens": _TOKENS}
     lm = LanguageModel.from_pretrained(model)
-    return study, Results(work / out.name, "retrieval", lm, documents=study.number, **about), out
-
-
-def _finish(results: Results, out: Path) -> None:
-    """The results file is there only if it is whole."""
-    assert results.out is not None
-    results.show()
-    out.parent.mkdir(exist_ok=True)
-    out.write_bytes(results.out.read_bytes())
+    return study, Results(out, "retrieval", lm, documents=study.number, **about)
 
 
 @app.command()
@@ -135,8 +121,9 @@ def compare(part: PartOption = "dev") -> None:
 
     Each collection weighs the same; the interval takes the errors of the collections as independent.
     """
-    shown = Results(RESULTS / f"compare-{part}.json", "retrieval compare", None, part=part)
-    for model in sorted({path.stem.split(f"-{part}-")[1] for path in RESULTS.glob(f"[!v]*-{part}-*.json")}):
+    every = sorted(RESULTS.glob(f"[!v]*-{part}-*.json"))
+    shown = Results(RESULTS / f"compare-{part}.json", "retrieval compare", None, every, part=part)
+    for model in sorted({path.stem.split(f"-{part}-")[1] for path in every}):
         files = [_read(path) for path in sorted(RESULTS.glob(f"[!v]*-{part}-{model}.json"))]
         for row in files[0]:
             key = "way", "queries", "against"

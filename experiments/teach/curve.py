@@ -1,23 +1,15 @@
 """What a word costs and what it is worth: quality over the tokens that the model reads, a row for each setting.
 
-    python -m experiments.teach.curve reading --corpus CORPUS [--model MODEL]
-    python -m experiments.teach.curve check --corpus CORPUS [--model MODEL]
-    python -m experiments.teach.curve cost --corpus CORPUS [--model MODEL]
+    python -m experiments.teach.curve --corpus CORPUS [--model MODEL]
 
-``reading``: keywords of WNLaMPro dev are learned from 4 to 32 contexts of 32 or 64 tokens, masked, shown or both,
-and the model is asked about them. No word is skipped.
-
-``check``: the same keywords are learned and checked like words that a search found, with fewer and fewer
-held-out contexts, neighbours and characters around a word. Skipped words count, too.
-
-``cost``: the tokens of a whole teaching, its search included, for each word that it takes.
+Keywords of WNLaMPro dev are learned from 4 to 32 contexts of 32 or 64 tokens, masked, shown or both, and the model is
+asked about them. No word is skipped.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import numpy as np
@@ -26,17 +18,12 @@ import typer
 
 from experiments.common import Results, with_interval
 from experiments.teach.__main__ import keywords
-from rarewords import Corpus, LanguageModel, TeachSettings, WordEmbeddings, teach, wnlampro
-from rarewords._internal.cache import Cache
-from rarewords.learner.evidence import Evidence
+from rarewords import Corpus, LanguageModel, TeachSettings, WordEmbeddings, wnlampro
 from rarewords.learner.expected import pool, read
 from rarewords.learner.masked import contexts_of_sentences
 from rarewords.models import DEFAULT_MODEL
-from rarewords.teaching import check as check_module
-from rarewords.teaching import holdout
-from rarewords.teaching.candidates import check_for, learn_and_check
 from rarewords.teaching.holdout import hold_out
-from rarewords.teaching.learners import learner_for, open_learner
+from rarewords.teaching.learners import open_learner
 from rarewords.tokens import Placement
 from rarewords.wnlampro.dataset import Dataset
 from rarewords.wnlampro.probing import EvalSettings
@@ -44,16 +31,9 @@ from rarewords.wnlampro.probing import EvalSettings
 RESULTS = Path(__file__).parent / "results"
 CONTEXTS, LENGTHS, READINGS = (32, 16, 12, 8, 4), (64, 32), ("both", "shown", "masked")
 _MOST = CONTEXTS[0]
-# Held-out contexts, neighbours in each, characters on either side.
-CHECKS = ((8, 3, 160), (8, 3, 80), (8, 3, 60), (8, 3, 40), (8, 2, 60), (4, 3, 80))
 
 app = typer.Typer(add_completion=False, help=__doc__)
 CorpusOption = Annotated[Path, typer.Option(help="A corpus made by `rarewords corpus build`.")]
-
-
-@app.callback()
-def main() -> None:
-    """Quality over cost."""
 
 
 @app.command()
@@ -102,73 +82,6 @@ def reading(
                 about = {"contexts": contexts, "length": length, "reading": way}
                 results.add(**about, tokens=float(tokens), mrr=new.mean(), **with_interval(new - first))
     results.show()
-
-
-@app.command()
-def check(
-    corpus: CorpusOption,
-    model: str = DEFAULT_MODEL,
-    number: Annotated[int, typer.Option(help="How many words.")] = 120,
-    min_count: int = 10,
-    placement: Placement = "append",
-) -> None:
-    """Held-out contexts, neighbours, and the text around them."""
-    lm, opened = LanguageModel.from_pretrained(model), Corpus.open(corpus)
-    results = Results(None, "teach curve check", lm, corpus=opened.key, placement=placement)
-    results.out = RESULTS / f"curve-check-{placement}-{results.model}.json"
-    learner, _ = learner_for(lm, lm, None, opened)
-    settings = TeachSettings(placement=placement)
-    judge = check_for(lm, lm, placement, found=True)
-    entries = [entry for entry in wnlampro.load().select(subset="dev") if entry.relation != "corruption"]
-    words = keywords(lm, opened, entries, min_count, number)
-    data = Dataset(tuple(entry for entry in entries if entry.word.text in set(words)))
-    counts = {word: opened.count(word) for word in words}
-    how = EvalSettings(method="embeddings", placement=placement)
-    old, first = wnlampro.evaluate(lm, data).reciprocal, None
-    read = learner.learn_each([Evidence(one.word, one.contexts) for one in hold_out(opened, counts, settings)])
-    readings = {
-        made.word: dict(zip(given.contexts, made.readings, strict=True))
-        for made, given in zip(read, hold_out(opened, counts, settings), strict=True)
-        if made is not None and made.readings is not None
-    }
-    with counted_tokens(lm) as tokens:
-        for held_out, neighbours, characters in CHECKS:
-            holdout._HELD_OUT, check_module.NEIGHBOURS = held_out, neighbours
-            check_module._CHARACTERS_AROUND = characters
-            tokens.clear()
-            with TemporaryDirectory() as folder:
-                given = hold_out(opened, counts, settings)
-                reports, embeddings = learn_and_check(learner, judge, given, Cache(Path(folder)), readings)
-            spent = sum(tokens)
-            taught = [one.word for one in reports if one.verdict != "worse"]
-            new = wnlampro.evaluate(lm, data, how, embeddings=embeddings.subset(taught)).reciprocal
-            rows = np.array([entry.word.text in set(taught) for entry in data])
-            new = np.where(rows, new, old)
-            first = new if first is None else first
-            gains = [one.gain for one in reports if one.word in set(taught) and one.gain is not None]
-            results.add(
-                held_out=held_out,
-                neighbours=neighbours,
-                characters=characters,
-                tokens=spent / len(words),
-                taught=len(taught) / len(words),
-                gain=float(np.mean(gains)),
-                mrr_untaught=old.mean(),
-                mrr=new.mean(),
-                mrr_of_taught=new[rows].mean(),
-                **with_interval(new - first),
-            )
-    results.show()
-
-
-@app.command()
-def cost(corpus: CorpusOption, model: str = DEFAULT_MODEL, top: int = 60, placement: Placement = "append") -> None:
-    """The tokens that a whole teaching reads for each word that it teaches."""
-    lm, opened = LanguageModel.from_pretrained(model), Corpus.open(corpus)
-    with counted_tokens(lm) as tokens:
-        done = teach(lm, texts=opened, settings=TeachSettings(top=top, placement=placement))
-    verdicts, gains = done.verdicts, [one.gain for one in done.taught if one.gain is not None]
-    typer.echo(f"{sum(tokens) / len(done.words):.0f} tokens per word, {verdicts}, gain {np.mean(gains):.3f}")
 
 
 @contextmanager

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.ota.behaviour import answer_overlap, held_out_distance
 from rarewords._internal.cache import Cache
 from rarewords.lm import LanguageModel
 from rarewords.ota.approximate import Approximator, one_token_approximation
@@ -18,6 +17,7 @@ from rarewords.ota.objective import Batch
 from rarewords.ota.settings import OtaSettings
 from tests.architectures import small_model
 from tests.errors import refused_with
+from tests.ota.behaviour import answer_overlap, held_out_distance
 
 WORDS = ["kumquat", "salsify", "lingonberry", "persimmon", "red panda", "ptarmigan"]
 FEW = WORDS[1:5]

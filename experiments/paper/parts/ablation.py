@@ -3,13 +3,14 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Self
 
 from experiments.paper import published
 from experiments.paper.experiment import Experiment
-from experiments.paper.part import EMPTY, Check, Claim, Part, about_seeds, cell_text, change
+from experiments.paper.part import EMPTY, Check, Claim, Part, Stage, Wait, about_seeds, cell_text, change
 from experiments.paper.results import of_set
 from experiments.paper.settings import CONFIGURATIONS, ReproduceSettings
 from rarewords.wnlampro.comparison import Comparison, compare
@@ -29,7 +30,6 @@ class AblationPart(Part):
 
     name = "ablation"
     title = "What attentive mimicking needs"
-    trains = tuple(CONFIGURATIONS)
 
     entries: int
     epochs: tuple[int, ...]
@@ -45,12 +45,10 @@ class AblationPart(Part):
         runs: dict[tuple[str, int], list[ProbeResult]] = defaultdict(list)
         shares: dict[str, list[float]] = defaultdict(list)
         for seed in experiment.settings.training_seeds:
-            for configuration, about in CONFIGURATIONS.items():
+            for configuration in CONFIGURATIONS:
                 trained = experiment.training(configuration, seed)
                 shares[configuration].append(trained[epochs[-1]].settings["context_share"])
-                for epoch, embeddings in trained.items():
-                    label = f"{about.title}, {epoch} epochs, seed {seed}"
-                    result = experiment.probe(label, embeddings=embeddings, subset="dev")
+                for epoch, result in _probed(experiment, configuration, seed).items():
                     result.save(folder / f"ablation-{configuration}-{epoch}-{seed}.json.gz")
                     runs[configuration, epoch].append(result)
         against_am = {}
@@ -59,6 +57,14 @@ class AblationPart(Part):
         longer = compare([runs["am+context", epoch] for epoch in (epochs[0], epochs[-1])])
         context_share = {name: tuple(share) for name, share in shares.items()}
         return cls(len(subwords), epochs, subwords.mrr, against_am, longer, context_share)
+
+    @classmethod
+    def stages(cls, experiment: Experiment) -> Sequence[Stage]:
+        return [
+            Stage(Wait.APPROXIMATIONS if about.ota else Wait.NOTHING, partial(_probed, experiment, name, seed))
+            for seed in experiment.settings.training_seeds
+            for name, about in CONFIGURATIONS.items()
+        ]
 
     def markdown(self, _: Path) -> Sequence[str]:
         rows, header = [], ["configuration"]
@@ -100,3 +106,10 @@ class AblationPart(Part):
             change(comparison, better=better, name=f"AM → {title}, {epoch} epochs")
             for epoch, comparison in zip(self.epochs, comparisons, strict=True)
         )
+
+
+def _probed(experiment: Experiment, configuration: str, seed: int) -> dict[int, ProbeResult]:
+    """The result on dev after each of the measured epochs of a training."""
+    found, title = experiment.training(configuration, seed), CONFIGURATIONS[configuration].title
+    labels = {epoch: f"{title}, {epoch} epochs, seed {seed}" for epoch in found}
+    return {epoch: experiment.probe(labels[epoch], embeddings=made, subset="dev") for epoch, made in found.items()}

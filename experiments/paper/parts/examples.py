@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 from experiments.paper import published
 from experiments.paper.experiment import Experiment
-from experiments.paper.part import Check, Claim, Part
+from experiments.paper.part import Check, Claim, Part, Stage, Wait
 from experiments.paper.parts.main import CONFIGURATION, LABEL, trained_embeddings
 from rarewords.queries import Query
 
@@ -38,7 +39,6 @@ class ExamplesPart(Part):
 
     name = "examples"
     title = "Example queries"
-    trains = (CONFIGURATION,)
 
     queries: tuple[Replies, ...]
 
@@ -56,6 +56,11 @@ class ExamplesPart(Part):
             paper = {label: tuple(answers.split()) for label, answers in shown.items() if answers}
             queries.append(Replies(word, question, count, ours, paper))
         return cls(tuple(queries))
+
+    @classmethod
+    def stages(cls, experiment: Experiment) -> Sequence[Stage]:
+        seeds = experiment.settings.training_seeds
+        return [Stage(Wait.APPROXIMATIONS, partial(experiment.training, CONFIGURATION, seed)) for seed in seeds]
 
     def markdown(self, _: Path) -> Sequence[str]:
         rows = []

@@ -11,7 +11,7 @@ import numpy as np
 from experiments.paper import published
 from experiments.paper.experiment import HEAT_MAP_DEPTH, Experiment
 from experiments.paper.figures import HeatMap, draw_heat_map, heat_map
-from experiments.paper.part import Check, Claim, Part, p_text
+from experiments.paper.part import Check, Claim, Part, Stage, p_text
 from experiments.paper.results import restrict
 from rarewords.wnlampro.comparison import LEVEL, binomial_test
 from rarewords.wnlampro.tables import signed
@@ -47,6 +47,10 @@ class HeatMapPart(HeatMap, Part):
         share = experiment.corpus.totals.words / published.CORPUS_WORDS
         threshold = 2.0 ** max(0, round(math.log2(max(1.0, published.HEAT_MAP_COUNT * share))))
         return cls(**vars(found), correlation=correlation, threshold=threshold)
+
+    @classmethod
+    def stages(cls, _: Experiment) -> Sequence[Stage]:
+        return ()  # every part needs the subwords
 
     def markdown(self, figures: Path) -> Sequence[str]:
         draw_heat_map(self, figures / "heatmap.svg")

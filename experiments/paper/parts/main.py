@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from experiments.paper import published
 from experiments.paper.experiment import Experiment
-from experiments.paper.part import EMPTY, Check, Claim, Part, about_seeds, cell_text, change
+from experiments.paper.part import EMPTY, Check, Claim, Part, Stage, Wait, about_seeds, cell_text, change
 from experiments.paper.results import of_set, relabelled, replaced, restrict
 from experiments.paper.settings import CONFIGURATIONS
 from rarewords._internal.tables import markdown_table
@@ -41,7 +42,6 @@ class MainPart(Part):
 
     name = "main"
     title = "The model with and without attentive mimicking"
-    trains = (CONFIGURATION,)
 
     epochs: int
     embeddings: Comparison
@@ -53,10 +53,7 @@ class MainPart(Part):
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
         by_seed = trained_embeddings(experiment)
-        runs = [experiment.subwords]
-        for seed, learned in by_seed.items():
-            run = experiment.probe(f"{LABEL}, seed {seed}", embeddings=learned)
-            runs.append(relabelled(run, label=LABEL))  # the seed names the stage only
+        runs = [experiment.subwords, *(_probed(experiment, seed) for seed in by_seed)]
         dev = [of_set(run, experiment.dataset, "dev") for run in runs]
         subwords, *embeddings = [of_set(run, experiment.dataset, "test") for run in runs]
         by_threshold = mixture_by_threshold(dev[0], dev[1:])
@@ -69,6 +66,12 @@ class MainPart(Part):
         compared = compare([subwords, embeddings]), compare([subwords, mixed]), compare([embeddings, mixed])
         without_embedding = sum(word not in by_seed[experiment.settings.seed] for word in experiment.keywords())
         return cls(experiment.settings.epochs[-1], *compared, by_threshold, without_embedding)
+
+    @classmethod
+    def stages(cls, experiment: Experiment) -> Sequence[Stage]:
+        return [
+            Stage(Wait.TRAININGS, partial(_probed, experiment, seed)) for seed in experiment.settings.training_seeds
+        ]
 
     @property
     def misspelt(self) -> float:
@@ -122,6 +125,12 @@ class MainPart(Part):
         return Check(
             f"from subwords, {subwords.text}; from embeddings, {embeddings.text}", subwords.holds and embeddings.holds
         )
+
+
+def _probed(experiment: Experiment, seed: int) -> ProbeResult:
+    """The result of AM+context on all entries; the seed names the stage only."""
+    learned = experiment.training(CONFIGURATION, seed)[experiment.settings.epochs[-1]]
+    return relabelled(experiment.probe(f"{LABEL}, seed {seed}", embeddings=learned), label=LABEL)
 
 
 def trained_embeddings(experiment: Experiment) -> dict[int, WordEmbeddings]:

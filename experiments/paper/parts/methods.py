@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from math import erfc, hypot, nan, sqrt
 from pathlib import Path
@@ -10,11 +11,11 @@ from typing import Self
 from experiments.paper import published
 from experiments.paper.experiment import Experiment
 from experiments.paper.figures import draw_lines, new_figure
-from experiments.paper.part import Check, Claim, Part, p_text
+from experiments.paper.part import Check, Claim, Part, Stage, Wait, p_text
 from rarewords.errors import InputError
 from rarewords.wnlampro.comparison import LEVEL, Comparison, compare
 from rarewords.wnlampro.dataset import BANDS, band_of
-from rarewords.wnlampro.result import Measure
+from rarewords.wnlampro.result import Measure, ProbeResult
 from rarewords.wnlampro.tables import figure, signed
 
 TITLES = {"ota": "OTA", "subwords": "subwords", "first": "FIRST", "last": "LAST", "avg": "AVG"}
@@ -41,11 +42,18 @@ class MethodsPart(Part):
             raise InputError(
                 f"the data set has no {missing[0]} words; use one with words of every frequency", code="wnlampro"
             )
-        results = [experiment.probe("OTA", embeddings=experiment.approximations), experiment.subwords]
-        results += [experiment.probe(TITLES[baseline], method=baseline) for baseline in _BASELINES]
+        results = [_probed_ota(experiment), experiment.subwords]
+        results += [_probed_baseline(experiment, baseline) for baseline in _BASELINES]
         for method, result in zip(TITLES, results, strict=True):
             result.save(folder / f"methods-{method}.json.gz")
         return cls(compare(results))
+
+    @classmethod
+    def stages(cls, experiment: Experiment) -> Sequence[Stage]:
+        return [
+            *(Stage(Wait.NOTHING, partial(_probed_baseline, experiment, baseline)) for baseline in _BASELINES),
+            Stage(Wait.APPROXIMATIONS, partial(_probed_ota, experiment)),
+        ]
 
     def markdown(self, figures: Path) -> Sequence[str]:
         self._draw(figures / "methods.svg")
@@ -114,6 +122,14 @@ class MethodsPart(Part):
                 axes.set_title(title, loc="left", fontsize=10)
             panels[0].set_ylabel("Mean reciprocal rank")
             panels[1].legend(frameon=False, loc="upper left", fontsize=8.5)
+
+
+def _probed_ota(experiment: Experiment) -> ProbeResult:
+    return experiment.probe("OTA", embeddings=experiment.approximations)
+
+
+def _probed_baseline(experiment: Experiment, baseline: str) -> ProbeResult:
+    return experiment.probe(TITLES[baseline], method=baseline)
 
 
 def _z_test(one: Measure, other: Measure) -> float:

@@ -6,6 +6,7 @@ from zero, since a start made of the word's subwords would be that answer.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ import torch
 from experiments.paper import published
 from experiments.paper.experiment import Experiment, tf32
 from experiments.paper.figures import COLOURS, new_figure
-from experiments.paper.part import EMPTY, Check, Claim, Part, p_text
+from experiments.paper.part import EMPTY, Check, Claim, Part, Stage, Wait, p_text
 from experiments.paper.settings import sample
 from rarewords._internal.cache import key_of
 from rarewords._internal.files import write_json
@@ -88,10 +89,9 @@ class OtaPart(Part):
 
     @classmethod
     def run(cls, experiment: Experiment, folder: Path) -> Self:
-        settings = experiment.settings
-        words = one_subword_words(experiment.lm, settings.curve_words, settings.seed)
+        settings, words = experiment.settings, _words(experiment)
         write_json(folder / "ota-words.json", words)
-        static, random = curves = [_distances(experiment, frame, words) for frame in FRAMES]
+        static, random = curves = [_distances(experiment, frame) for frame in FRAMES]
         means = [curve.mean(axis=1) for curve in curves]
         best_static, best_random = (curve[mean.argmin()] for curve, mean in zip(curves, means, strict=True))
         return cls(
@@ -102,6 +102,10 @@ class OtaPart(Part):
             compare_values(best_static, best_random),
             compare_values(random[-1], best_random),
         )
+
+    @classmethod
+    def stages(cls, experiment: Experiment) -> Sequence[Stage]:
+        return [Stage(Wait.NOTHING, partial(_distances, experiment, frame)) for frame in FRAMES]
 
     def markdown(self, figures: Path) -> Sequence[str]:
         self._draw(figures / "ota.svg")
@@ -153,14 +157,19 @@ class OtaPart(Part):
             axes.legend(frameon=False)
 
 
-def _distances(experiment: Experiment, frame: str, words: Sequence[str]) -> np.ndarray:
+def _words(experiment: Experiment) -> list[str]:
+    return one_subword_words(experiment.lm, experiment.settings.curve_words, experiment.settings.seed)
+
+
+def _distances(experiment: Experiment, frame: str) -> np.ndarray:
     lm, size, label = experiment.lm, experiment.settings, f"OTA figure, {frame.upper()}"
+    words = _words(experiment)
     settings = OtaSettings.preset("paper", frame=frame, steps=size.curve_steps, seed=size.seed)
 
     def make(folder: Path, _: Path) -> None:
         with tf32():
             np.save(folder / "distances.npy", measure(lm, words, settings, label=label))
 
-    recipe = {"model": lm.fingerprint, "settings": asdict(settings), "words": key_of(list(words))}
+    recipe = {"model": lm.fingerprint, "settings": asdict(settings), "words": key_of(words)}
     distances: np.ndarray = np.load(experiment.cache.folder(label, recipe, make) / "distances.npy")
     return distances

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from experiments.code import code_of
 from experiments.mimicking.report import main
 from rarewords import wnlampro
 
@@ -14,7 +15,7 @@ def test_a_setting_is_compared_with_the_papers_of_the_same_seeds(tmp_path):
     assert any(rare)
 
     def write(file, **values):
-        (tmp_path / f"{file}.json").write_text(json.dumps(values), "utf-8")
+        (tmp_path / f"{file}.json").write_text(json.dumps(values | code_of(["lm.py"])), "utf-8")
 
     def trained(name, seed, rank):
         row = {"epochs": 10, "length": None, "context_share": 0.5, "dev": [rank] * len(entries)}
@@ -32,8 +33,8 @@ def test_a_setting_is_compared_with_the_papers_of_the_same_seeds(tmp_path):
     write("test-paper-0", name="paper-0", replace=[2] * 40)
     words = [entry.word.text for entry in asked[:5]]
     write("sampled-ota", name="ota", words=words, seconds=0.25, replace=[4] * 5)
-    main(tmp_path, to=tmp_path, limit=40)
-    found = json.loads((tmp_path / "gte-mlm.json").read_text("utf-8"))
+    main("table", tmp_path, to=tmp_path, limit=40)
+    found = json.loads((tmp_path / "table-gte-mlm.json").read_text("utf-8"))
     rows = {row["setting"]: row for row in found["rows"] if row["part"] == "dev"}
     assert found["seconds"] == {"paper-0": 1.5}
     assert rows["paper"]["mrr"]["all"]["rare"] == pytest.approx(0.75)
@@ -47,4 +48,4 @@ def test_a_setting_is_compared_with_the_papers_of_the_same_seeds(tmp_path):
     assert {value for bands in sampled["paper"]["mrr"].values() for value in bands.values()} == {0.5}
     assert {value for bands in sampled["ota"]["mrr"].values() for value in bands.values()} == {0.25}
     assert sampled["ota"]["seconds"] == 0.25
-    assert "| other" in (tmp_path / "gte-mlm.md").read_text("utf-8")
+    assert "| other" in (tmp_path / "table-gte-mlm.md").read_text("utf-8")

@@ -39,7 +39,7 @@ def test_the_start_does_not_know_the_answer(lm):
 
 def test_words_are_counted_for_the_nearer_curve(lm, settings, tmp_path, monkeypatch):
     curves = {"static": [[1, 1, 1, 1], [0.2, 0.1, 0.4, 0.4]], "random": [[1, 1, 1, 1], [0.1, 0.2, 0.3, 0.4]]}
-    monkeypatch.setattr(ota, "_distances", lambda _, frame, __: np.array(curves[frame]))
+    monkeypatch.setattr(ota, "_distances", lambda _, frame: np.array(curves[frame]))
     part = OtaPart.run(SimpleNamespace(lm=lm, settings=settings), tmp_path)
     for test in (part.random_nearer[1], part.at_best):
         assert (test.wins, test.losses) == (2, 1)
