@@ -110,7 +110,7 @@ def train_form(study: Study, seed: int) -> None:
         form = AttentiveMimicking.fit(
             study.lm, study.training_corpus, study.targets(), settings, prepared=study.contexts
         )
-    forms = form.learn_words(words, study.corpus, prepared=study.contexts).embeddings
+    forms = form.learn_words(words, study.contexts).embeddings
     forms.settings["loss"] = form.history[-1].loss
     forms.save(study.work / f"bertram-form-{seed}.safetensors")
 
