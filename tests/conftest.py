@@ -4,7 +4,6 @@ import faulthandler
 import os
 import signal
 import sys
-from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -55,32 +54,6 @@ def lm():
     from tests.cli.run import bundled
 
     return bundled("cpu")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def vocabularies():
-    """What was found of a vocabulary stays with a copy of the model; nearly every test that teaches makes one."""
-    from rarewords import LanguageModel
-    from rarewords.learner import learner
-    from rarewords.learner.spelling import Spelling
-    from tests.cli.run import bundled
-
-    copy, spelling = LanguageModel.copy, lru_cache(maxsize=2)(Spelling)
-
-    def copied(lm):
-        made = copy(lm)
-        vars(made.tokens).update(vars(lm.tokens) | {"tokenizer": made.tokenizer})
-        return made
-
-    def shared(lm):
-        own = bundled()
-        same = (lm.device, lm.fingerprint, lm.whole_words) == (own.device, own.fingerprint, own.whole_words)
-        return spelling(own if same else lm)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LanguageModel, "copy", copied)
-        patch.setattr(learner, "_spelling", shared)
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,8 @@ def test_a_processor_that_refuses_reads_in_float32(monkeypatch):
 def test_a_reading_moves_less_than_one_context_differs_from_the_next(lm, monkeypatch):
     sentences = [("kumquat", "She peeled a kumquat and ate it."), ("kumquat", "The kumquat tree was in bloom.")]
     known, masked = KnownWords.of(lm), contexts_of_sentences(lm.tokens, sentences)
+    monkeypatch.setattr("rarewords.network.reading_type", lambda _: torch.float32)
     exact = read(lm, known, masked)
-    monkeypatch.setattr("rarewords.learner.expected.reading_type", lambda _: torch.bfloat16)
+    monkeypatch.setattr("rarewords.network.reading_type", lambda _: torch.bfloat16)
     moved = (read(lm, known, masked) - exact).norm(dim=1)
     assert 0 < moved.max() < 0.1 * (exact[0] - exact[1]).norm()

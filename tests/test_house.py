@@ -14,7 +14,7 @@ import rarewords
 HOME = Path(rarewords.__file__).parent
 # Each package and module may import those before it.
 _ORDER = """
-    errors _internal tokens embeddings queries network model_folder models
+    errors _internal tokens embeddings queries model_folder models arithmetic network
     corpus injection lm ota learner mimic wnlampro teaching cli
 """
 ORDER = _ORDER.split()

@@ -64,6 +64,7 @@ class LanguageModel(Network):
         """The same model a second time in memory, to be changed."""
         again = type(self)(*copy.deepcopy((self.model, self.tokenizer)), name=self.name, folder=self.folder)
         again.report = dict(self.report)
+        again.tokens = self.tokens.of_copy(again.tokenizer)
         return again
 
     def save_pretrained(self, folder: str | Path) -> None:

@@ -46,6 +46,12 @@ class Tokens:
             raise InputError(f"{problem}; save it as a fast tokenizer (tokenizer.json)", code="tokenizer")
         self.tokenizer = tokenizer
 
+    def of_copy(self, tokenizer: Any) -> "Tokens":
+        """The same for a copy of the tokenizer, with what was found out about its vocabulary."""
+        same = Tokens(tokenizer)
+        vars(same).update(vars(self) | {"tokenizer": tokenizer})
+        return same
+
     @cached_property
     def lower_case(self) -> bool:
         """Whether the tokenizer ignores case."""

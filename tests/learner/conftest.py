@@ -7,4 +7,4 @@ import torch
 @pytest.fixture(autouse=True)
 def float32(monkeypatch):
     """Exact numbers, whatever the processor."""
-    monkeypatch.setattr("rarewords.learner.expected.reading_type", lambda _: torch.float32)
+    monkeypatch.setattr("rarewords.network.reading_type", lambda _: torch.float32)

@@ -99,7 +99,8 @@ def test_the_error_is_that_of_the_mean_and_never_zero(lm):
     assert few.error > many.error > 0
 
 
-def test_the_neighbours_of_a_context_are_masked_together(lm):
+def test_the_neighbours_of_a_context_are_masked_together(lm, monkeypatch):
+    monkeypatch.setattr("rarewords.network.reading_type", lambda _: torch.float32)
     sentence = "She peeled the blimpet with her thumbs and gave half of it to her brother."
     held_out = (Context(sentence, sentence.index("blimpet"), sentence.index("blimpet") + 7),)
     (found,) = MaskedCheck(lm, "replace").run([candidate("blimpet", (embedding(lm, "fruit"), held_out))])
