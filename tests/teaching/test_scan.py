@@ -135,7 +135,7 @@ def test_the_command_writes_a_table_json_and_a_words_file(tmp_path):
     rows = [line.split("\t") for line in out.read_text("utf-8").splitlines()]
     assert rows == [[one["word"], str(one["count"])] for one in chosen]
     assert f"{found['split']} of {found['distinct']} distinct words" in lines[0]
-    head, *table = lines[1 : 2 + len(chosen)]
+    head, _, *table = lines[1 : 3 + len(chosen)]
     assert head.split()[:3] == ["word", "count", "mismatch"]
     for line, one in zip(table, chosen, strict=True):
         assert line.split()[:3] == [one["word"], str(one["count"]), f"{one['mismatch']:.2f}"]

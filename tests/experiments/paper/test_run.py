@@ -47,7 +47,7 @@ def test_every_part_has_results_of_the_right_shape(done, settings):
     assert all(0 < share < 1 for share in shares["am"])
     main = parts["main"]
     assert main.embeddings.labels == ("subwords", "AM+context")
-    assert [len(runs) for runs in main.embeddings["all", "all"].runs["mrr"]] == [1, settings.seeds] == [1, 2]
+    assert [len(runs) for runs in main.embeddings.at["all", "all"].runs["mrr"]] == [1, settings.seeds] == [1, 2]
     assert {cell.relation for cell in main.embeddings.cells} == {*RELATIONS, "all"}
     queries = parts["examples"].queries
     assert [one.word for one in queries] == [one[0] for one in published.EXAMPLES]
@@ -69,7 +69,7 @@ def test_words_are_approximated_by_preset_fast_and_the_figure_by_the_papers(done
 
 @pytest.mark.slow
 def test_seeds_differ_and_their_mean_is_shown(done):
-    found = done[1].parts["main"].embeddings["all", "all"]
+    found = done[1].parts["main"].embeddings.at["all", "all"]
     subwords, by_seed = found.runs["mrr"]
     assert by_seed[0] != by_seed[1]
     assert [one.mean for one in found.measures["mrr"]] == pytest.approx([*subwords, np.mean(by_seed)])
