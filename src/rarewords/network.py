@@ -49,14 +49,14 @@ class Network:
         return self.model.get_input_embeddings().weight.detach()  # type: ignore[no-any-return]
 
     @cached_property
-    def _in_bfloat16(self) -> Any:
-        """The model with the weights of its linear layers in bfloat16, which autocast would convert at every call."""
+    def _in_bfloat16(self) -> "Network":
+        """The same with the weights of its linear layers in bfloat16, which autocast would convert at every call."""
         own = {id(one): one for one in self.model.parameters()}  # all others are shared
         for module in self.model.modules():
             if isinstance(module, nn.Linear):
                 for weight in module.parameters(recurse=False):
                     own[id(weight)] = nn.Parameter(weight.bfloat16(), requires_grad=False)
-        return copy.deepcopy(self.model, own)
+        return Network(copy.deepcopy(self.model, own))
 
     @property
     def device(self) -> torch.device:
@@ -145,7 +145,7 @@ class Network:
         """
         if quick and reading_type(self.device) == torch.bfloat16:
             with torch.autocast(self.device.type, torch.bfloat16):
-                return Network(self._in_bfloat16).logits_at(inputs, places)
+                return self._in_bfloat16.logits_at(inputs, places)
         rows = torch.arange(len(places), device=places.device)
         rows = rows if places.dim() == 1 else rows[:, None]
         modules = next((names for names in _HEADS if all(hasattr(self.model, name) for name in names)), None)
