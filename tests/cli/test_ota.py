@@ -38,7 +38,6 @@ def test_options_reach_the_settings(words, tmp_path):
         "newton": False,
         "balanced": False,
         "seed": 3,
-        "search": 3,
     }
     assert not (tmp_path / ".v.safetensors.work").exists()
 
