@@ -1,7 +1,6 @@
 """Reading text in chunks of whole lines, in bounded memory, from any format and compression.
 
-A line longer than 1 MiB is cut at the last white space before that, counted from its own start, so that the
-cuts do not depend on how the file is divided among workers. The text field of JSON lines, CSV and Parquet
+A line longer than 1 MiB is cut at the last white space before that. The text field of JSON lines, CSV and Parquet
 becomes lines first.
 """
 
