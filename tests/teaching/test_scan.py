@@ -140,6 +140,6 @@ def test_the_command_writes_a_table_json_and_a_words_file(tmp_path):
     for line, one in zip(table, chosen, strict=True):
         assert line.split()[:3] == [one["word"], str(one["count"]), f"{one['mismatch']:.2f}"]
         assert line.endswith(" ".join(one["subwords"]))
-    skipped = lines[2 + len(chosen) :]
+    skipped = lines[3 + len(chosen) :]
     assert len(skipped) == len({one["skipped"] for one in found["words"] if one["skipped"]}) > 0
     assert all(line.startswith("Skipped: ") for line in skipped)
